@@ -1,0 +1,77 @@
+"""The command line: one module a command, each with ``HELP``, ``prepare_parser`` and ``run``; no logic here.
+
+A command's module is imported only when it is asked for: ``jitwatch profile`` must not pay libcst's 240 ms
+import, nor ``jitwatch lint`` anything of the recorder's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from jitwatch import __version__
+from jitwatch.errors import JitwatchError
+
+COMMANDS = {
+    "profile": "run a command and report which kernels recompiled, because of which argument",
+    "report": "redraw the report of a run",
+}
+"""Name of the command (and of its module in this folder) to its one-line help, in the order of use."""
+
+
+class Command(Protocol):
+    """What a module in this folder provides."""
+
+    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Run it; returns the exit code. Raises JitwatchError on bad input."""
+
+
+def load_command(name: str) -> Command:
+    """Import a command's module."""
+    module: Command = importlib.import_module(f"jitwatch.cli.{name}")  # type: ignore[assignment]
+    return module
+
+
+def build_parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Parser with every command listed and the chosen one's arguments filled in."""
+    parser = argparse.ArgumentParser(
+        prog="jitwatch",
+        description="Find the Triton kernels that recompile, name the argument behind it, and end it.",
+    )
+    parser.add_argument("--version", action="version", version=f"jitwatch {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text[0].upper() + text[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if name == chosen:
+            load_command(name).prepare_parser(sub)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the ``jitwatch`` command; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        args = build_parser(chosen).parse_args(arguments)
+        return load_command(args.command).run(args)
+    except JitwatchError as error:
+        print(f"jitwatch: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # `jitwatch report | head`: the reader has what it wanted. Keep the interpreter's own flush quiet too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
