@@ -13,7 +13,7 @@ asks for a newer jitwatch.
 The events of one process, in order:
 
 ``process``   the first line: who this process is, which Triton, what its hooks can tell
-``kernel``    once for each JITFunction object that misses: its source place and its parameters
+``kernel``    once for each JITFunction object that misses: its source and its parameters
 ``miss``      a launch whose variant is not in the in-memory cache, before the compile
 ``served``    the same miss (same ``n``) after it; a miss without one failed, or was cut short
 ``load``      the module of miss ``n`` was loaded onto the device (Triton 3.5 and later)
@@ -25,7 +25,7 @@ This module is imported inside watched processes: standard library only, Python 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, TypedDict
+from typing import Any, List, TypedDict
 
 VERSION = 1
 """Schema version, the ``v`` of every ``process`` line. Raised when a reader of the old one would misread."""
@@ -54,10 +54,10 @@ class Seen(TypedDict):
     ppid: int
     time: float
     """Unix seconds."""
-    argv: List[str]
+    argv: list[str]
     python: str
     """Path of the interpreter."""
-    skipped: Optional[str]
+    skipped: str | None
     """Why nothing was attached (the deny-list), or None."""
 
 
@@ -70,18 +70,19 @@ class Process(TypedDict, total=False):
     pid: int
     ppid: int
     host: str
-    argv: List[str]
+    argv: list[str]
     python: str
     triton: str
-    torch: Optional[str]
-    rank: Optional[int]
+    torch: str | None
+    rank: int | None
     """``RANK`` of torchrun and its like."""
-    offline: Optional[str]
+    offline: str | None
     """``cuda:90`` when the offline driver stands in for a device."""
-    parent: Optional[str]
+    parent: str | None
     """Name of the file of the process this one was forked from, when it was."""
-    probes: Dict[str, bool]
-    """What this Triton can tell: ``miss_hook``, ``post_hook``, ``compile_listener``, ``tune_listener``, ``load_hooks``."""
+    probes: dict[str, bool]
+    """What this Triton can tell: ``miss_hook``, ``post_hook``, ``compile_listener``, ``tune_listener``,
+    ``load_hooks``."""
 
 
 class Param(TypedDict):
@@ -93,12 +94,12 @@ class Param(TypedDict):
     """Listed in ``do_not_specialize``."""
     no_alignment: bool
     """Listed in ``do_not_specialize_on_alignment``."""
-    annotation: Optional[str]
+    annotation: str | None
     """A type annotation that fixes the type (``i32``), or None."""
 
 
 class Kernel(TypedDict):
-    """A JITFunction object, told once before its first miss. A re-decorated function is another object, another line."""
+    """A JITFunction object, told once before its first miss. A re-decorated function is another object."""
 
     event: str
     id: int
@@ -109,16 +110,21 @@ class Kernel(TypedDict):
     path: str
     line: int
     """Of its ``def``."""
-    params: List[Param]
+    params: list[Param]
 
 
 Argument = List[Any]
 """``[type, spec, value]`` of one argument, in the order of the kernel's ``params``.
 
-``type``: Triton's word for it (``i32``, ``*fp32``, ``constexpr``, ``fp32``, ``u1``, ``tensordesc<fp16[16, 16]>``), for a
-tuple the list of its elements' types. ``spec``: ``"D"`` divisible by 16 or aligned, ``""`` neither, ``"S"`` / ``"DS"`` with
-AMD's small-pointer flag, None when the argument is not specialised; the folded value for ``constexpr``.
-Releases before 3.3 are written in these same terms. ``value``: see ``jitwatch.runtime.values``.
+``type``: Triton's word for it (``i32``, ``*fp32``, ``constexpr``, ``u1``, ``tensordesc<fp16[16]>``), for a
+tuple the list of its elements' types. ``spec``: ``"D"`` divisible by 16 or aligned, ``""`` neither, ``"S"``
+and ``"DS"`` with AMD's small-pointer flag, None when the argument is not specialised, the folded value for
+``constexpr`` (an integer 1 or None that Triton folded has type ``constexpr`` too: the parameter's own flag
+tells them apart), for a tuple the list of its elements'. Releases before 3.3 are written in these terms too.
+
+``value``: a bool, int, finite float, str or None as it is; a tuple as a list; a tensor as
+``{"tensor": "bfloat16", "shape": [4, 8], "mod16": 0}`` (its address modulo 16); a tensor descriptor as
+``{"descriptor": "float16", "shape": [...], "block": [...]}``; anything else as ``{"repr": "..."}``.
 """
 
 
@@ -136,12 +142,13 @@ class Miss(TypedDict, total=False):
     device: Any
     via: str
     """``launch``, ``warmup`` (``.warmup()``), ``preload`` or ``tune`` (an autotuner's candidate)."""
-    args: List[Argument]
-    options: Dict[str, Any]
-    """Launch options as they were passed (``num_warps``), which is how they enter the key; with key-changing knobs."""
-    site: Optional[List[Any]]
+    args: list[Argument]
+    options: dict[str, Any]
+    """Launch options as they were passed, which is how they enter the key, in the order passed; key-changing
+    knobs (``debug``, ``instrumentation_mode``, a custom pipeline) among them."""
+    site: list[Any] | None
     """``[path, line, function]`` of the launch, frames of Triton and torch left out."""
-    stack: List[List[Any]]
+    stack: list[list[Any]]
     """Up to eight frames outward from ``site``."""
     capturing: bool
     """A CUDA graph was being captured: the module load that follows can fail there."""
@@ -155,11 +162,11 @@ class Served(TypedDict, total=False):
     time: float
     seconds: float
     """Wall time the launching thread spent in the miss (asynchronous compiles: until the result)."""
-    cached: Optional[bool]
+    cached: bool | None
     """True: read from Triton's disk cache. None: this release does not tell."""
-    stages: Dict[str, float]
+    stages: dict[str, float]
     """Seconds by compiler stage (``ttir``, ``ttgir``, ``llir``, ``ptx``, ``cubin``)."""
-    failed: Optional[str]
+    failed: str | None
     """First line of the exception that ended the compile, when it was seen."""
 
 
@@ -167,30 +174,30 @@ class Load(TypedDict):
     """A compiled module was loaded onto the device."""
 
     event: str
-    n: Optional[int]
+    n: int | None
     kernel: str
     time: float
     seconds: float
 
 
 class Tune(TypedDict, total=False):
-    """An autotuner met a key it had not seen, and benchmarked its configurations (offline: took the first)."""
+    """An autotuner met a new key, and benchmarked its configurations (offline: takes the first)."""
 
     event: str
     time: float
     kernel: int
-    key: List[Any]
+    key: list[Any]
     """``[name, value]`` of each argument in its ``key``, then the dtypes Triton adds."""
     candidates: int
-    best: Optional[str]
+    best: str | None
     seconds: float
     losers: float
     """Seconds of candidates that were not chosen, out of ``seconds``."""
     cached: bool
     """Answered from Triton's disk cache of tuning results."""
-    misses: List[int]
+    misses: list[int]
     """The candidate misses it caused."""
-    site: Optional[List[Any]]
+    site: list[Any] | None
 
 
 class Notice(TypedDict):

@@ -1,0 +1,1 @@
+"""From a run directory to findings: pure functions over recorded events."""

@@ -1,0 +1,1 @@
+"""What starts inside the watched process: standard library only, off unless an env variable says so."""

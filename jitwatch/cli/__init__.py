@@ -35,7 +35,7 @@ class Command(Protocol):
 
 def load_command(name: str) -> Command:
     """Import a command's module."""
-    module: Command = importlib.import_module(f"jitwatch.cli.{name}")  # type: ignore[assignment]
+    module: Command = importlib.import_module(f"jitwatch.cli.{name}")
     return module
 
 

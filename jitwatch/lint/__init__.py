@@ -1,0 +1,1 @@
+"""The lint engine; the rules are in ``jitwatch.rules``."""

@@ -1,0 +1,1 @@
+"""What the source says: kernels, launches, the role of each parameter."""
