@@ -1,0 +1,56 @@
+"""What a rule reports: one place in one file, why it matters, and the edit that would mend it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Applicability(str, enum.Enum):
+    """What a fix promises."""
+
+    SAFE = "safe"
+    """The program does the same afterwards, in every case."""
+    UNSAFE = "unsafe"
+    """Nearly always what is wanted; somebody has to look at the result, or verify it."""
+    DISPLAY = "display"
+    """Shown, never applied."""
+
+
+class Edit(NamedTuple):
+    """Replace the bytes ``start:end`` of the finding's file with ``text`` (``start == end`` inserts)."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, order=True)
+class Finding:
+    """One violation of one rule. Sorts by file, then by place."""
+
+    path: str
+    line: int
+    """From 1."""
+    column: int
+    """From 1, in characters."""
+    end_line: int
+    end_column: int
+    """One past the last character."""
+    code: str
+    name: str
+    kernel: str | None
+    """Name of the ``@triton.jit`` function it is about, None when it is about no single one."""
+    parameter: str | None
+    message: str
+    """One sentence: what happens here and what it costs."""
+    remedy: str = ""
+    """What to write instead."""
+    applicability: Applicability = Applicability.DISPLAY
+    edits: tuple[Edit, ...] = ()
+    """All of them or none: they belong to one change of the finding's own file, and do not overlap."""
+    suppressed: bool = False
+    """A comment in the source says to leave it. Kept: SARIF reports it, JW100 counts it."""
+    reason: str = ""
+    """The words after the suppressing comment's code."""
