@@ -1,0 +1,283 @@
+"""What the source says: kernels, their parameters and decorators, and the launches that feed them.
+
+Plain frozen data without a syntax tree in it, so that a module analysed in a worker process can be pickled,
+cached by content and linked with the others later. ``analyse_module`` fills it, ``link`` joins it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a file, as displayed (1-based characters) and as edited (byte offsets into the file)."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    start: int
+    end: int
+
+
+class Role(Flag):
+    """What a kernel does with a parameter, its jitted helpers included. No flag at all: nothing."""
+
+    NONE = 0
+    COMPARED = auto()
+    """Bounds a mask or a condition."""
+    LOOP = auto()
+    """Is the trip count of a run-time loop."""
+    SHAPE = auto()
+    """Is the shape of a tensor (``arange``, ``zeros``) or the bound of a loop unrolled at compile time."""
+    ADDRESS = auto()
+    """Takes part in address arithmetic."""
+    STRIDE = auto()
+    """Multiplies an index inside an address."""
+    DESCRIPTOR = auto()
+    """Is a shape or stride of a block pointer or a tensor descriptor."""
+    DIVISOR = auto()
+    """Divides an index (``//``, ``%``), which is cheaper when it is known at compile time."""
+    BRANCH = auto()
+    """Chooses code at compile time, or is None at some launches."""
+    VALUE = auto()
+    """Enters the arithmetic of the result."""
+    POINTER = auto()
+    """Is a pointer."""
+    PASSED = auto()
+    """Is handed to a function whose source is not among the linted files."""
+    OVERWRITTEN = auto()
+    """Is assigned before it is ever read: what the launch passed is dropped."""
+    ASSUMED = auto()
+    """Is named by ``tl.assume`` or ``tl.static_assert``, which emit no code."""
+
+
+class Contiguity(Flag):
+    """How a parameter's divisibility reaches the vector width of the kernel's loads and stores."""
+
+    NONE = 0
+    MASK = auto()
+    """Masks the axis that is contiguous in memory: without ``% 16 == 0`` the access becomes scalar."""
+    STRIDE = auto()
+    """Multiplies the row index of an access whose other axis is contiguous: likewise."""
+
+
+class DecoratorKind(Enum):
+    """What a decorator does to the compile key."""
+
+    JIT = "jit"
+    GLUON = "gluon"
+    AUTOTUNE = "autotune"
+    HEURISTICS = "heuristics"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One element of a list of parameters: a name or a position, or neither when it is not a literal."""
+
+    span: Span
+    text: str
+    name: str | None = None
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The value of ``do_not_specialize=``, ``do_not_specialize_on_alignment=`` or ``key=``."""
+
+    keyword: str
+    span: Span
+    """Of the value."""
+    form: str
+    """``list``, ``tuple``, ``string`` or ``expression``."""
+    entries: tuple[Entry, ...]
+    literal: bool
+    """Every element is written out. False: a name, a conditional or a starred part hides some of them, and
+    ``entries`` holds every literal found inside."""
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword of a decorator's call."""
+
+    name: str
+    span: Span
+    value: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Decorator:
+    """One decorator of a kernel, or one wrapping call (``k = triton.jit(k)``)."""
+
+    kind: DecoratorKind
+    name: str
+    """As written, such as ``triton.jit``."""
+    span: Span
+    """Without the ``@``."""
+    is_call: bool
+    keywords: tuple[Keyword, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    """Opt-out lists of a jit, key of an autotuner."""
+    settles: tuple[str, ...] = ()
+    """Parameters that a heuristic or the autotuner's configurations provide."""
+    reads: tuple[str, ...] = ()
+    """Arguments that a heuristic looks at."""
+    configurations: int | None = None
+    """How many the autotuner tries, when it can be counted."""
+
+    def listing(self, keyword: str) -> Listing | None:
+        """Return the list given as ``keyword``."""
+        return next((each for each in self.listings if each.keyword == keyword), None)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A parameter handed on, unchanged, to a function called from the kernel."""
+
+    function: str
+    """As written: a name, or ``module.name``."""
+    position: int | None
+    keyword: str | None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a kernel."""
+
+    name: str
+    index: int
+    span: Span
+    """Of the name."""
+    declaration: Span
+    """Of the name with its annotation and default."""
+    annotation: str | None
+    annotation_span: Span | None
+    is_constexpr: bool
+    default: str | None
+    roles: Role = Role.NONE
+    contiguity: Contiguity = Contiguity.NONE
+    passes: tuple[Pass, ...] = ()
+
+
+class Memo(Enum):
+    """How often the function around a nested kernel creates it."""
+
+    NOT_NESTED = "not nested"
+    PER_CALL = "per call"
+    MEMOISED = "memoised"
+    """The function caches what it builds: a decorator, a module global filled once, a dictionary."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One jitted function."""
+
+    name: str
+    qualname: str
+    path: str
+    span: Span
+    """Of the name in its ``def``."""
+    definition: Span
+    """Of the whole definition, decorators included."""
+    parameters: tuple[Parameter, ...]
+    decorators: tuple[Decorator, ...]
+    """Outermost first."""
+    memo: Memo = Memo.NOT_NESTED
+    enclosing: str | None = None
+    """Name of the function it is defined in."""
+    generated_name: bool = False
+    """The function is jitted by a call, not a decorator."""
+
+    def parameter(self, name: str) -> Parameter | None:
+        """Return the parameter called ``name``."""
+        return next((each for each in self.parameters if each.name == name), None)
+
+    @property
+    def jit(self) -> Decorator:
+        """The decorator that makes it a kernel."""
+        kinds = (DecoratorKind.JIT, DecoratorKind.GLUON)
+        return next(each for each in self.decorators if each.kind in kinds)
+
+    def listed(self, keyword: str) -> Iterator[Parameter]:
+        """Yield the parameters that an opt-out list or autotune key names, by name or by position."""
+        for listing in (each for deco in self.decorators if (each := deco.listing(keyword))):
+            for entry in listing.entries:
+                for parameter in self.parameters:
+                    if entry.name == parameter.name or entry.position == parameter.index:
+                        yield parameter
+
+
+class Origin(Enum):
+    """Where a launch's argument comes from."""
+
+    LENGTH = "length"
+    """The size of something that arrives per request: a token count, a batch, an element count."""
+    MODEL_CONSTANT = "model constant"
+    """Fixed once the model is loaded: hidden size, heads, vocabulary, the shape of a weight."""
+    LITERAL = "literal"
+    STRIDE = "stride"
+    DERIVED = "derived"
+    """Computed from a length: ``cdiv``, ``align``, a product."""
+    TENSOR = "tensor"
+    UNKNOWN = "unknown"
+
+
+class Cardinality(Enum):
+    """How many values an argument can take over the life of a process."""
+
+    UNBOUNDED = "unbounded"
+    LOG2 = "log2"
+    """Powers of two of a length."""
+    FEW = "few"
+    ONE = "one"
+
+
+@dataclass(frozen=True)
+class LaunchValue:
+    """What a launch passes for one parameter."""
+
+    origin: Origin
+    cardinality: Cardinality
+    text: str
+    """The expression, as written at the launch."""
+    span: Span
+    hops: tuple[str, ...] = ()
+    """The assignments followed back from it, such as ``T = x.shape[0]``."""
+    offset: bool = False
+    """A tensor view that can start at an unaligned address: ``x[1:]``, ``x[:, k:]``."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One place that launches a kernel."""
+
+    target: str
+    """The kernel as written: ``name``, ``module.name``, ``self.kernel``."""
+    path: str
+    span: Span
+    how: str
+    """``launch`` for ``k[grid](...)``, ``run`` or ``warmup``."""
+    function: str
+    """Qualified name of the function around it, empty at module level."""
+    positional: tuple[LaunchValue, ...]
+    keywords: tuple[tuple[str, LaunchValue], ...]
+    starred: bool = False
+    """A ``*args`` or ``**kwargs`` hides some arguments; ``positional`` ends before it."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One analysed file."""
+
+    path: str
+    kernels: tuple[Kernel, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    imports: tuple[tuple[str, str], ...] = ()
+    """Local name to dotted origin, such as ``("cdiv", "triton.cdiv")``."""
+    calls: tuple[tuple[str, str], ...] = ()
+    """Jitted caller and the function it calls."""
