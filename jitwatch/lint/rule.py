@@ -82,7 +82,7 @@ class Invalid:
 
 
 class Rule:
-    """One kind of violation; subclasses set ``code``, ``name``, docstring and examples, and define ``check``."""
+    """One kind of violation; a subclass sets ``code``, ``name``, docs and examples and defines ``check``."""
 
     code: ClassVar[str]
     """``JW`` and three digits; a third party's rules take letters of their own."""

@@ -1,20 +1,139 @@
-"""Comments that say: leave this finding."""
+"""Comments that say: leave this finding.
+
+Two forms, both with the codes (or names) of the rules, neither without::
+
+    @triton.jit  # jitwatch: ignore[JW001] one shape in this service
+    def kernel(x, n):  # noqa: JW001
+
+A comment at the end of a statement, or in a line of its own above it, speaks for the whole statement. One on
+a decorator or on the first or last line of a ``def`` speaks for decorators and header together; one on a
+parameter's line for that line. Suppressed findings are kept and marked, and a comment that suppresses
+nothing is a finding itself (JW100).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jitwatch.lint.finding import Finding
+from jitwatch.lint.statements import Statements
+
+if TYPE_CHECKING:
+    from jitwatch.lint.rule import Rule
+
+OWN = re.compile(r"#\s*jitwatch:\s*ignore\b\s*(?:\[(?P<codes>[^\]]*)\])?[:\s]*(?P<reason>[^#]*)")
+NOQA = re.compile(
+    r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*)[:\s]*(?P<reason>[^#]*)",
+    re.IGNORECASE,
+)
+
+_QUICK = re.compile(rb"#\s*(?:jitwatch:\s*ignore|noqa\s*:)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Suppression:
-    """One code in one comment."""
+    """One comment's instruction."""
 
-    code: str
+    codes: tuple[str, ...]
+    """As written, the foreign codes of a ``noqa`` left out. Empty: an ``ignore`` that names none."""
+    foreign: tuple[str, ...]
+    """Other linters' codes in the same ``noqa``."""
+    form: str
+    """``ignore`` or ``noqa``."""
+    reason: str
     line: int
     column: int
-    """Of the code itself, from 1."""
+    """Of the ``#``, from 1."""
     end_column: int
+    start: int
+    end: int
+    """The same as byte offsets into the file."""
+    alone: bool
+    """Nothing else is on its line."""
     lines: range
-    """Lines whose findings it suppresses."""
-    reason: str = ""
-    used: bool = False
+    """Lines whose findings it speaks for."""
+    used: frozenset[str] = frozenset()
+    """Codes as written that suppressed something."""
+
+
+def find_suppressions(source: bytes, rules: Mapping[str, Rule]) -> list[Suppression]:
+    """Find the comments of a file, which must be valid Python."""
+    if not _QUICK.search(source):
+        return []
+    layout = Statements(source)
+    found = []
+    for comment in layout.comments:
+        for match in OWN.finditer(comment.string):
+            codes = re.split(r"[,\s]+", (match["codes"] or "").strip())
+            found.append(_suppression(layout, comment, match, "ignore", [c for c in codes if c], []))
+        for match in NOQA.finditer(comment.string):
+            codes = re.split(r"[,\s]+", match["codes"])
+            own = [code for code in codes if _is_own(code, rules)]
+            if own:
+                foreign = [code for code in codes if code not in own]
+                found.append(_suppression(layout, comment, match, "noqa", own, foreign))
+    return found
+
+
+def apply_suppressions(
+    findings: list[Finding], suppressions: list[Suppression]
+) -> tuple[list[Finding], list[Suppression]]:
+    """Mark the findings that a comment speaks for, and the comments that were of use."""
+    used: list[set[str]] = [set() for _ in suppressions]
+    marked = []
+    for finding in findings:
+        for index, suppression in enumerate(suppressions):
+            hits = {code for code in suppression.codes if code in (finding.code, finding.name)}
+            if hits and finding.line in suppression.lines:
+                used[index] |= hits
+                finding = replace(finding, suppressed=True, reason=suppression.reason)
+        marked.append(finding)
+    return marked, [
+        replace(suppression, used=frozenset(codes))
+        for suppression, codes in zip(suppressions, used, strict=True)
+    ]
+
+
+def _is_own(code: str, rules: Mapping[str, Rule]) -> bool:
+    """Whether a ``noqa`` code is ours: a rule's, or one that has our letters and may be misspelled."""
+    return code in rules or re.fullmatch(r"JW\d+", code) is not None
+
+
+def _suppression(
+    layout: Statements,
+    comment: tokenize.TokenInfo,
+    match: re.Match[str],
+    form: str,
+    codes: list[str],
+    foreign: list[str],
+) -> Suppression:
+    line, column = comment.start
+    begin, end = column + match.start(), column + len(match.string[: match.end()].rstrip())
+    alone = not layout.text(line)[:column].strip()
+    return Suppression(
+        codes=tuple(codes),
+        foreign=tuple(foreign),
+        form=form,
+        reason=match["reason"].strip(),
+        line=line,
+        column=begin + 1,
+        end_column=end + 1,
+        start=layout.offset(line, begin),
+        end=layout.offset(line, end),
+        alone=alone,
+        lines=_lines(layout, line, alone=alone),
+    )
+
+
+def _lines(layout: Statements, line: int, *, alone: bool) -> range:
+    """Lines that a comment on ``line`` speaks for."""
+    if alone:
+        line = layout.code_line_from(line) or line
+    statement = layout.statement_at(line)
+    if statement is None or (statement.head and line not in statement.head):
+        return range(line, line + 1)
+    return range(statement.first, statement.last + 1)

@@ -1,0 +1,102 @@
+"""A file as statements and comments: which lines belong together, and what stands on a line alone."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from jitwatch.lint.edits import encoding_of
+
+_LAYOUT_TOKENS = frozenset(
+    (
+        *(tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+        *(tokenize.ENCODING, tokenize.ENDMARKER),
+    )
+)
+
+
+@dataclass
+class Statement:
+    """A logical line; decorators and the header of their definition count as one."""
+
+    first: int
+    last: int
+    head: frozenset[int] = frozenset()
+    """Of a definition: its decorators' lines, and the first and the last line of its header."""
+
+
+@dataclass
+class Statements:
+    """The statements and comments of a file that is valid Python."""
+
+    source: bytes
+    comments: list[tokenize.TokenInfo] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    code_lines: list[int] = field(default_factory=list)
+    """Lines on which a token other than a comment starts or ends, ascending."""
+    string_lines: set[int] = field(default_factory=set)
+    """Lines that end inside a string, where no comment can be put."""
+
+    def __post_init__(self) -> None:
+        self.encoding = encoding_of(self.source)
+        self._bom = 3 if self.source.startswith(b"\xef\xbb\xbf") else 0
+        self._raw = io.BytesIO(self.source[self._bom :]).readlines()
+        self._offsets = [self._bom]
+        for line in self._raw:
+            self._offsets.append(self._offsets[-1] + len(line))
+        self._read()
+
+    def text(self, line: int) -> str:
+        """Return a line (from 1) with its line end."""
+        return self._raw[line - 1].decode(self.encoding, "replace") if line <= len(self._raw) else ""
+
+    def offset(self, line: int, column: int) -> int:
+        """Byte offset in the file of a place: line from 1, column from 0 in characters."""
+        return self._offsets[line - 1] + len(self.text(line)[:column].encode(self.encoding, "replace"))
+
+    def statement_at(self, line: int) -> Statement | None:
+        """Find the statement that a line belongs to."""
+        return next((each for each in self.statements if each.first <= line <= each.last), None)
+
+    def code_line_from(self, line: int) -> int | None:
+        """First line from ``line`` on that has more than a comment."""
+        following = bisect_left(self.code_lines, line)
+        return self.code_lines[following] if following < len(self.code_lines) else None
+
+    def _read(self) -> None:
+        code_lines: set[int] = set()
+        opening: tokenize.TokenInfo | None = None
+        decorated: Statement | None = None
+        try:
+            for token in tokenize.tokenize(io.BytesIO(self.source).readline):
+                if token.type == tokenize.COMMENT:
+                    self.comments.append(token)
+                elif token.type == tokenize.NEWLINE and opening is not None:
+                    decorated = self._close(opening, token.end[0], decorated)
+                    opening = None
+                elif token.type not in _LAYOUT_TOKENS:
+                    opening = opening or token
+                    code_lines.update((token.start[0], token.end[0]))
+                    self.string_lines.update(range(token.start[0], token.end[0]))
+        except (tokenize.TokenError, SyntaxError):
+            pass  # the rest of a file that the parser rejects anyhow
+        self.code_lines = sorted(code_lines)
+
+    def _close(self, opening: tokenize.TokenInfo, last: int, decorated: Statement | None) -> Statement | None:
+        """End a logical line; returns the definition that goes on after it, when it is a decorator."""
+        first = opening.start[0]
+        is_decorator = opening.string == "@"
+        head: frozenset[int] = frozenset()
+        if is_decorator:
+            head = frozenset(range(first, last + 1))
+        elif opening.string in ("def", "async", "class"):
+            head = frozenset((first, last))
+        if decorated is None:
+            decorated = Statement(first, last, head)
+            self.statements.append(decorated)
+        else:
+            decorated.last = last
+            decorated.head |= head
+        return decorated if is_decorator else None
