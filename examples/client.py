@@ -1,0 +1,97 @@
+"""Sends prompts of many lengths to serve.py, several at a time, and prints one line of latencies.
+
+python examples/client.py http://127.0.0.1:8000 --requests 24
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import httpx
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What one user waited, in seconds."""
+
+    first_token: float
+    whole_answer: float
+
+
+def prompts(count: int, seed: int) -> list[str]:
+    """Draw prompts the way traffic does: mostly short, some long, hardly any round."""
+    draw = random.Random(seed)
+    lengths = [min(220, max(1, round(draw.lognormvariate(3.6, 0.9)))) for _ in range(count)]
+    return ["".join(draw.choices("abcdefgh ", k=length)) for length in lengths]
+
+
+async def ask(client: httpx.AsyncClient, prompt: str, max_tokens: int) -> Latency:
+    """Stream one answer. Raises httpx.HTTPError or RuntimeError when it does not come whole."""
+    start, first, last = time.perf_counter(), None, {}
+    body = {"prompt": prompt, "max_tokens": max_tokens, "stream": True}
+    async with client.stream("POST", "/generate", json=body) as response:
+        response.raise_for_status()
+        async for line in response.aiter_lines():
+            if line.startswith("data: "):
+                first = first or time.perf_counter() - start
+                last = json.loads(line.removeprefix("data: "))
+    if first is None or len(last.get("tokens", ())) != max_tokens:
+        raise RuntimeError(f"{last.get('error', 'the answer was cut short')}")
+    return Latency(first, time.perf_counter() - start)
+
+
+async def ask_all(url: str, texts: Sequence[str], max_tokens: int, concurrency: int) -> list[Latency]:
+    """Ask for every text, at most ``concurrency`` at a time."""
+    places = asyncio.Semaphore(concurrency)
+    # No timeout: a user's wait behind a compile is what is to be seen.
+    async with httpx.AsyncClient(base_url=url, timeout=None, trust_env=False) as client:
+
+        async def one(text: str) -> Latency:
+            async with places:
+                return await ask(client, text, max_tokens)
+
+        return await asyncio.gather(*map(one, texts))
+
+
+def summary(texts: Sequence[str], latencies: Sequence[Latency], seconds: float) -> str:
+    """One line for people."""
+    first = [latency.first_token * 1000 for latency in latencies]
+    whole = [latency.whole_answer * 1000 for latency in latencies]
+    lengths = sorted(map(len, texts))
+    return (
+        f"{len(texts)} requests of {lengths[0]} to {lengths[-1]} bytes in {seconds:.1f} s: "
+        f"first token median {statistics.median(first):.0f} ms, worst {max(first):.0f} ms; "
+        f"whole answer median {statistics.median(whole):.0f} ms, worst {max(whole):.0f} ms"
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Send prompts of many lengths to serve.py.")
+    parser.add_argument("url")
+    parser.add_argument("--requests", type=int, default=24)
+    parser.add_argument("--max-tokens", type=int, default=8)
+    parser.add_argument("--concurrency", type=int, default=6)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args(argv)
+    texts = prompts(args.requests, args.seed)
+    start = time.perf_counter()
+    try:
+        latencies = asyncio.run(ask_all(args.url, texts, args.max_tokens, args.concurrency))
+    except (httpx.HTTPError, RuntimeError) as error:
+        print(f"client.py: {args.url}: {error or type(error).__name__}", file=sys.stderr)
+        return 1
+    print(summary(texts, latencies, time.perf_counter() - start), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
