@@ -38,7 +38,8 @@ async def ask(client: httpx.AsyncClient, prompt: str, max_tokens: int) -> Latenc
     start, first, last = time.perf_counter(), None, {}
     body = {"prompt": prompt, "max_tokens": max_tokens, "stream": True}
     async with client.stream("POST", "/generate", json=body) as response:
-        response.raise_for_status()
+        if response.is_error:
+            raise RuntimeError(f"HTTP {response.status_code}: {(await response.aread()).decode()}")
         async for line in response.aiter_lines():
             if line.startswith("data: "):
                 first = first or time.perf_counter() - start
@@ -80,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--requests", type=int, default=24)
     parser.add_argument("--max-tokens", type=int, default=8)
     parser.add_argument("--concurrency", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
     texts = prompts(args.requests, args.seed)
     start = time.perf_counter()

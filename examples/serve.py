@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import torch
@@ -40,19 +39,13 @@ class Api:
         self.engine = engine
 
     def application(self) -> Starlette:
-        """Routes, and an engine that lives as long as the server."""
+        """The routes."""
         routes = [
             Route("/generate", self.generate, methods=["POST"]),
             Route("/health", self.health),
             Route("/stats", self.stats),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan)
-
-    @asynccontextmanager
-    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        self.engine.start()
-        yield
-        await asyncio.to_thread(self.engine.stop)
+        return Starlette(routes=routes)
 
     async def generate(self, request: Request) -> Response:
         """Answer a prompt: as one JSON object, or token by token as server-sent events."""
@@ -84,15 +77,18 @@ class Api:
         return JSONResponse(self.engine.stats())
 
 
-def _read_body(body: bytes) -> tuple[bytes, int, bool]:
+def _read_body(body: bytes) -> tuple[list[int], int, bool]:
     """Prompt, max_tokens and stream of a request. Raises ValueError, in words for its sender."""
-    fields = json.loads(body)
+    try:
+        fields = json.loads(body)
+    except ValueError as error:
+        raise ValueError(f"the body is not JSON: {error}") from error
     if not isinstance(fields, dict) or not isinstance(fields.get("prompt"), str):
         raise ValueError('the body must be a JSON object with a string "prompt"')
     max_tokens = fields.get("max_tokens", 16)
     if not isinstance(max_tokens, int):
         raise ValueError(f"max_tokens: {max_tokens!r}; it must be an integer")
-    return fields["prompt"].encode(), max_tokens, bool(fields.get("stream", False))
+    return list(fields["prompt"].encode()), max_tokens, bool(fields.get("stream", False))
 
 
 async def _each(generation: Generation, tokens: asyncio.Queue[int | None]) -> AsyncIterator[int]:
@@ -117,11 +113,16 @@ def _answer(generation: Generation) -> dict[str, object]:
 
 
 async def serve(engine: Engine, host: str, port: int, demo_requests: int | None) -> int:
-    """Serve until SIGINT or SIGTERM, or through one run of the client; returns the exit code."""
+    """Serve until SIGINT, SIGTERM or a failing kernel, or one run of the client; returns the exit code."""
     listener = socket.create_server((host, port))
     url = f"http://{host}:{listener.getsockname()[1]}"
     config = uvicorn.Config(Api(engine).application(), log_level="warning", timeout_graceful_shutdown=20)
     server = uvicorn.Server(config)
+
+    def leave() -> None:
+        server.should_exit = True
+
+    engine.start(on_failure=leave)
     print(f"serving on {url}", flush=True)
     serving = asyncio.create_task(server.serve([listener]))
     code = 0
@@ -130,9 +131,10 @@ async def serve(engine: Engine, host: str, port: int, demo_requests: int | None)
             sys.executable, str(Path(__file__).with_name("client.py")), url, "--requests", str(demo_requests)
         )
         code = await client.wait()
-        server.should_exit = True
+        leave()
     await serving
-    return code
+    await asyncio.to_thread(engine.stop)
+    return 1 if engine.failed else code
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -64,10 +64,12 @@ class Engine:
         self._free_pages = list(range(decoder.shape.pages))
         self._wake = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="engine")
+        self.failed = False
+        """Whether an exception ended the thread; its traceback is on stderr."""
 
-    def start(self) -> None:
-        """Start the engine's thread."""
+    def start(self, on_failure: Callable[[], None]) -> None:
+        """Start the engine's thread, which calls ``on_failure`` when an exception ends it."""
+        self._thread = threading.Thread(target=self._run, args=(on_failure,), name="engine")
         self._thread.start()
 
     def stop(self) -> None:
@@ -75,13 +77,12 @@ class Engine:
         with self._wake:
             self._stopping = True
             self._wake.notify()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.join()
 
     @property
     def alive(self) -> bool:
         """Whether requests are being served."""
-        return self._thread.is_alive() and not self._stopping
+        return not self._stopping
 
     def submit(self, prompt: Sequence[int], max_tokens: int, deliver: Deliver) -> Generation:
         """Queue a request. Raises ValueError when it can never fit, EngineStoppedError when too late."""
@@ -118,12 +119,16 @@ class Engine:
                 self._turn()
         self.counters = Counters()
 
-    def _run(self) -> None:
+    def _run(self, on_failure: Callable[[], None]) -> None:
         try:
             while self._wait():
                 self._turn()
+        except BaseException:
+            self.failed = True
+            on_failure()
+            raise
         finally:
-            # Also when a kernel failed: nobody is left waiting for a token that never comes.
+            # Also after a failure: nobody is left waiting for a token that never comes.
             with self._wake:
                 self._stopping = True
                 left = [*self._running, *self._waiting]
