@@ -43,9 +43,6 @@ OFFLINE_ENV = "JITWATCH_OFFLINE"
 EXECUTE_ENV = "JITWATCH_EXECUTE"
 """``0``: offline launches compile but do not run in the interpreter."""
 
-ON_RECOMPILE_ENV = "JITWATCH_ON_RECOMPILE"
-"""``record`` (default), ``warn`` or ``raise``."""
-
 
 class Seen(TypedDict):
     """One line of ``processes.jsonl``: the bootstrap ran in this process."""
@@ -146,6 +143,8 @@ class Miss(TypedDict, total=False):
     options: dict[str, Any]
     """Launch options as they were passed, which is how they enter the key, in the order passed; key-changing
     knobs (``debug``, ``instrumentation_mode``, a custom pipeline) among them."""
+    effective: str | None
+    """Digest of the options after Triton filled in its defaults: equal for two spellings of the same options."""
     site: list[Any] | None
     """``[path, line, function]`` of the launch, frames of Triton and torch left out."""
     stack: list[list[Any]]

@@ -1,4 +1,4 @@
-"""The command line: one module a command, each with ``HELP``, ``prepare_parser`` and ``run``; no logic here.
+"""The command line: one module a command, each with ``prepare_parser`` and ``run``; no logic here.
 
 A command's module is imported only when it is asked for: ``jitwatch profile`` must not pay libcst's 240 ms
 import, nor ``jitwatch lint`` anything of the recorder's.
@@ -24,7 +24,7 @@ COMMANDS = {
 
 
 class Command(Protocol):
-    """What a module in this folder provides."""
+    """What a module in this folder provides; ``rewrite(words) -> words`` too where argparse needs help."""
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
         """Add the command's arguments."""
@@ -64,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     chosen = next((a for a in arguments if not a.startswith("-")), None)
     try:
+        if chosen in COMMANDS and (rewrite := getattr(load_command(chosen), "rewrite", None)):
+            after = arguments.index(chosen) + 1
+            arguments[after:] = rewrite(arguments[after:])
         args = build_parser(chosen).parse_args(arguments)
         return load_command(args.command).run(args)
     except JitwatchError as error:

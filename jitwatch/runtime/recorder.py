@@ -1,0 +1,225 @@
+"""The recorder: turns Triton's hook calls into events.
+
+A miss has up to four moments, possibly on three threads: the cache hook (on the launching thread, before the
+compile), the compile itself, the compile listener, and the post-compile hook (asynchronous compiles: on whichever
+thread asks for the result). ``Recorder`` pairs them by the signature object that Triton hands to all four.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import sys
+import threading
+import time
+
+from . import frames, hooks, values
+from .compiles import CompileWatch
+from .kernels import KernelBook
+from .tuning import TuneWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Sink = Callable[["dict[str, Any]"], None]
+
+QUIET_KNOBS = ("debug", "instrumentation_mode", "fpsan_homomorphic_casts")
+"""Launch options that Triton adds by itself: told only when they are on."""
+
+
+class OpenMiss:
+    """A miss whose compile has not ended."""
+
+    def __init__(self, n: int, function: Any, key: str, device: Any, signature: Any) -> None:
+        self.n = n
+        self.function = function
+        self.key = key
+        self.device = device
+        self.signature = signature
+        self.thread = threading.get_ident()
+        self.started = time.perf_counter()
+        self.cached: bool | None = None
+        self.stages: dict[str, float] = {}
+        self.failed: str | None = None
+
+
+class Recorder:
+    """Watches one imported Triton and sends events to `sink`. Attach once a process; `detach` undoes it."""
+
+    def __init__(self, triton: ModuleType, sink: Sink) -> None:
+        self.sink = sink
+        self.places = hooks.Places(triton)
+        self.kernels = KernelBook(sink)
+        self.numbers = itertools.count(1)
+        self.open: list[OpenMiss] = []
+        self.local = threading.local()
+        self.compiles = CompileWatch(self, self.places)
+        self.tuning = TuneWatch(self, triton, self.places.tuned)
+
+    def attach(self) -> None:
+        """Take the hooks this Triton has."""
+        hooks.let_hooks_survive_serialization(self.places.jit)
+        if self.places.miss is not None:
+            self.places.miss.take(self.on_miss, vetoed=self.on_veto)
+        if self.places.post is not None:
+            self.places.post.take(self.on_post)
+        self.compiles.attach()
+        self.tuning.attach()
+
+    def detach(self) -> None:
+        """Give every slot back to whoever had it."""
+        for slot in self.places.slots():
+            slot.release()
+        self.compiles.detach()
+        self.tuning.detach()
+
+    # -- the moments of a miss ------------------------------------------------------------------------------------
+
+    def on_miss(self, **call: Any) -> None:
+        """Cache hook: a launch, a warm-up or a preload found no variant in memory."""
+        info, function = call.get("compile"), getattr(call.get("fn"), "jit_function", None)
+        if not isinstance(info, dict) or function is None or call.get("already_compiled"):
+            return  # inductor's imitation of this hook (pytorch #161443), no launch behind it
+        self._close_unfinished()
+        launch = frames.Launch(frames.caller(2))
+        if self._already_in_flight(function, call["key"], info.get("device")):
+            return
+        miss = OpenMiss(next(self.numbers), function, call["key"], info.get("device"), info.get("signature"))
+        self.open.append(miss)
+        self.local.latest = miss
+        via = "warmup" if call.get("is_manual_warmup") and launch.via == "launch" else launch.via
+        if via == "tune":
+            self.tuning.note_candidate(miss.n)
+        self.sink(self._miss_event(miss, info, launch, via))
+        miss.started = time.perf_counter()  # our own cost is not the launch's stall
+
+    def on_veto(self, reason: str) -> None:
+        """A hook that was there before us stopped the launch whose miss was just told."""
+        miss = getattr(self.local, "latest", None)
+        if miss is not None:
+            miss.failed = reason
+            self.close(miss)
+
+    def on_post(self, **call: Any) -> None:
+        """Post-compile hook: the variant is ready (compiled, or read from disk)."""
+        function = getattr(call.get("fn"), "jit_function", None)
+        if function is None or call.get("already_compiled"):
+            return
+        miss = self._find(lambda m: m.function is function and m.key == call["key"])
+        if miss is not None:
+            self.close(miss)
+        elif self.places.miss is not None:
+            self.check_hooks()
+
+    def close(self, miss: OpenMiss) -> None:
+        """Tell how a miss ended. The first to close it wins: post hooks can fire twice for one asynchronous result."""
+        try:
+            self.open.remove(miss)
+        except ValueError:
+            return
+        self.sink(
+            {
+                "event": "served",
+                "n": miss.n,
+                "time": time.time(),
+                "seconds": round(time.perf_counter() - miss.started, 6),
+                "cached": miss.cached,
+                "stages": miss.stages,
+                "failed": miss.failed,
+            }
+        )
+
+    def find_by_source(self, source: Any) -> OpenMiss | None:
+        """The open miss that a compile of `source` serves."""
+        signature, function = getattr(source, "signature", None), getattr(source, "fn", None)
+        return self._find(lambda m: m.signature is signature) or self._find(lambda m: m.function is function)
+
+    def start_over(self) -> None:
+        """In a forked child: its misses are its own, and so is its file. What the parent has in flight is not ours."""
+        self.open.clear()
+        self.numbers = itertools.count(1)
+        self.local = threading.local()
+        self.kernels.forget()
+
+    # -- in detail ------------------------------------------------------------------------------------------------
+
+    def _miss_event(
+        self, miss: OpenMiss, info: dict[str, Any], launch: frames.Launch, via: str
+    ) -> dict[str, Any]:
+        params = miss.function.params
+        if launch.specialization is not None:
+            arguments = values.arguments(launch.specialization, launch.arguments)
+        elif isinstance(info["configs"][0], dict):
+            arguments = values.arguments_from_compile(info)
+        else:
+            arguments = values.arguments_before_3_3(params, info, launch.arguments)
+        return {
+            "event": "miss",
+            "n": miss.n,
+            "time": time.time(),
+            "thread": miss.thread,
+            "kernel": self.kernels.number(miss.function),
+            "key": _digest(str(miss.key)),
+            "device": miss.device,
+            "via": via,
+            "args": arguments,
+            "options": {
+                name: values.describe(value)
+                for name, value in launch.passed.items()
+                if value or name not in QUIET_KNOBS
+            },
+            "effective": _digest(str(sorted(vars(launch.options).items()))) if launch.options else None,
+            "site": launch.stack[0] if launch.stack else None,
+            "stack": launch.stack,
+            "capturing": _is_capturing(),
+        }
+
+    def _find(self, wanted: Callable[[OpenMiss], bool]) -> OpenMiss | None:
+        """The wanted open miss, this thread's first."""
+        found = [miss for miss in list(self.open) if wanted(miss)]
+        here = threading.get_ident()
+        return min(found, key=lambda miss: miss.thread != here, default=None)
+
+    def _already_in_flight(self, function: Any, key: str, device: Any) -> bool:
+        """Whether an asynchronous compile of the same key is under way: 3.5 and 3.6 call the hook for it again."""
+        if not self.compiles.is_asynchronous():
+            return False
+        return (
+            self._find(lambda m: m.function is function and m.key == key and m.device == device) is not None
+        )
+
+    def _close_unfinished(self) -> None:
+        """A thread that misses again while its last miss is open had that compile fail: no hook tells so itself."""
+        latest = getattr(self.local, "latest", None)
+        if latest is not None and latest in self.open and not self.compiles.is_asynchronous():
+            latest.failed = latest.failed or "did not finish"
+            self.close(latest)
+
+    def check_hooks(self) -> None:
+        """Say which hooks were replaced since they were set; once each."""
+        for slot in self.places.slots():
+            if not slot.holds_ours():
+                holder, slot.ours = slot.holder(), None
+                self.notice(
+                    "hooks", f"{slot.name} was replaced by {holder}: misses after that are not recorded"
+                )
+
+    def notice(self, topic: str, text: str) -> None:
+        """A sentence for the reader of the report."""
+        self.sink({"event": "notice", "time": time.time(), "topic": topic, "text": text})
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _is_capturing() -> bool:
+    """Whether this thread records a CUDA graph. Never loads torch and never initialises CUDA to find out."""
+    cuda = sys.modules.get("torch.cuda")
+    try:
+        return bool(cuda is not None and cuda.is_initialized() and cuda.is_current_stream_capturing())
+    except Exception:  # noqa: BLE001  a torch without CUDA raises its own way
+        return False
