@@ -59,7 +59,11 @@ async def ask_all(url: str, texts: Sequence[str], max_tokens: int, concurrency: 
             async with places:
                 return await ask(client, text, max_tokens)
 
-        return await asyncio.gather(*map(one, texts))
+        results = await asyncio.gather(*map(one, texts), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, Latency)]
 
 
 def summary(texts: Sequence[str], latencies: Sequence[Latency], seconds: float) -> str:
