@@ -112,10 +112,10 @@ def _answer(generation: Generation) -> dict[str, object]:
     return {"text": bytes(generation.tokens).decode("latin-1"), "tokens": generation.tokens}
 
 
-async def serve(engine: Engine, host: str, port: int, demo_requests: int | None) -> int:
+async def serve(engine: Engine, listener: socket.socket, demo_requests: int | None) -> int:
     """Serve until SIGINT, SIGTERM or a failing kernel, or one run of the client; returns the exit code."""
-    listener = socket.create_server((host, port))
-    url = f"http://{host}:{listener.getsockname()[1]}"
+    host, port = listener.getsockname()
+    url = f"http://{host}:{port}"
     config = uvicorn.Config(Api(engine).application(), log_level="warning", timeout_graceful_shutdown=20)
     server = uvicorn.Server(config)
 
@@ -166,18 +166,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
     with counted_misses(args.count_misses):
         decoder = Decoder(torch.device("cuda"))
         if args.self_check:
             return 0 if self_check(decoder) else 1
+        try:
+            listener = socket.create_server((args.host, 0 if args.demo else args.port))
+        except OSError as error:
+            print(f"serve.py: {args.host}:{args.port}: {error.strerror}; try --port 0", file=sys.stderr)
+            return 2
         engine = Engine(decoder)
         if args.warmup:
             engine.warm_up(WARMUP_LENGTHS)
-        port = 0 if args.demo else args.port
-        return asyncio.run(serve(engine, args.host, port, args.requests if args.demo else None))
+        # uvicorn raises the signal that stopped it once more when it is done; by then it has been obeyed.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        return asyncio.run(serve(engine, listener, args.requests if args.demo else None))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,7 @@
 """The decoder's Triton kernels with their launches: four make a classic recompile mistake, two are right.
 
-======================== ======================================== ==========================================
-kernel                   what is wrong with it                    what that causes
-======================== ======================================== ==========================================
-embed_kernel             a token count is ``tl.constexpr``        a compile for each new token count
-rotary_cache_kernel      a row count is a plain, specialized int  three variants: 1, multiple of 16, other
-cache_attention_kernel   a stride follows a padded length         two variants, by the longest request
-prompt_attention_kernel  a length is in the autotune key          a new tuning for each new prompt length
-rms_norm_kernel          nothing: the grid alone knows the rows   one variant
-silu_mul_kernel          nothing: its length is always ÷16        one variant, and it must stay specialized
-======================== ======================================== ==========================================
-
-Each mistake ends with a change of one line. Tensors are contiguous fp32, indices int32; T is the number of
-tokens in a forward pass, H heads of width D, B requests.
+Each kernel's docstring says which mistake it makes and what that causes; each ends with a change of one line.
+Tensors are contiguous fp32, indices int32. T: tokens in a forward pass; H, D: heads and their width; B: requests.
 """
 
 from __future__ import annotations
