@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             listener = socket.create_server((args.host, 0 if args.demo else args.port))
         except OSError as error:
-            print(f"serve.py: {args.host}:{args.port}: {error.strerror}; try --port 0", file=sys.stderr)
+            print(f"serve.py: {error.strerror}; try --port 0", file=sys.stderr)
             return 2
         engine = Engine(decoder)
         if args.warmup:
