@@ -110,6 +110,15 @@ class Configuration:
             self._known[folder] = self._find(folder)
         return self._known[folder]
 
+    def decorators(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the jit and the autotune decorators that the settings of a file add."""
+        settings = self.of_file(path)
+        return settings.jit_decorators, settings.autotune_decorators
+
+    def of_file(self, path: str) -> Settings:
+        """Return the settings that hold for a file."""
+        return self.of(os.path.dirname(path))
+
     def _find(self, folder: str) -> Settings:
         parent = os.path.dirname(folder)
         if not self.overrides.isolated:

@@ -7,7 +7,7 @@ import tokenize
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from jitwatch.lint.edits import encoding_of
+from jitwatch.lint.lines import Lines
 
 _LAYOUT_TOKENS = frozenset(
     (
@@ -40,21 +40,8 @@ class Statements:
     """Lines that end inside a string, where no comment can be put."""
 
     def __post_init__(self) -> None:
-        self.encoding = encoding_of(self.source)
-        self._bom = 3 if self.source.startswith(b"\xef\xbb\xbf") else 0
-        self._raw = io.BytesIO(self.source[self._bom :]).readlines()
-        self._offsets = [self._bom]
-        for line in self._raw:
-            self._offsets.append(self._offsets[-1] + len(line))
+        self.lines = Lines(self.source)
         self._read()
-
-    def text(self, line: int) -> str:
-        """Return a line (from 1) with its line end."""
-        return self._raw[line - 1].decode(self.encoding, "replace") if line <= len(self._raw) else ""
-
-    def offset(self, line: int, column: int) -> int:
-        """Byte offset in the file of a place: line from 1, column from 0 in characters."""
-        return self._offsets[line - 1] + len(self.text(line)[:column].encode(self.encoding, "replace"))
 
     def statement_at(self, line: int) -> Statement | None:
         """Find the statement that a line belongs to."""

@@ -113,7 +113,7 @@ def _suppression(
 ) -> Suppression:
     line, column = comment.start
     begin, end = column + match.start(), column + len(match.string[: match.end()].rstrip())
-    alone = not layout.text(line)[:column].strip()
+    alone = not layout.lines.text(line)[:column].strip()
     return Suppression(
         codes=tuple(codes),
         foreign=tuple(foreign),
@@ -122,8 +122,8 @@ def _suppression(
         line=line,
         column=begin + 1,
         end_column=end + 1,
-        start=layout.offset(line, begin),
-        end=layout.offset(line, end),
+        start=layout.lines.offset(line, begin),
+        end=layout.lines.offset(line, end),
         alone=alone,
         lines=_lines(layout, line, alone=alone),
     )

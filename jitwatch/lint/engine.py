@@ -1,0 +1,178 @@
+"""One run of the linter: paths or sources in, findings and problems out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from jitwatch.lint.analysis import Progress, analyse, check_syntax, internal_error
+from jitwatch.lint.cache import Cache, digest, dumps
+from jitwatch.lint.config import Configuration
+from jitwatch.lint.discovery import Problem, discover
+from jitwatch.lint.finding import Finding
+from jitwatch.lint.registry import all_rules
+from jitwatch.lint.sources import Sources, launched_names, mentions_kernels, read_sources
+from jitwatch.lint.suppressions import apply_suppressions, find_suppressions
+from jitwatch.source.model import Module, Project
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to."""
+
+    findings: tuple[Finding, ...] = ()
+    """By file and place; suppressed ones among them, marked."""
+    problems: tuple[Problem, ...] = ()
+    """Files that could not be linted."""
+    files: int = 0
+    """Python files read."""
+    kernels: int = 0
+    notebooks: int = 0
+    """Notebooks left out."""
+    sources: Mapping[str, bytes] = field(default_factory=dict)
+    """Contents of the files that were parsed."""
+
+    @property
+    def shown(self) -> tuple[Finding, ...]:
+        """Findings that no comment suppresses."""
+        return tuple(finding for finding in self.findings if not finding.suppressed)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, apart from what to look for."""
+
+    cache: Cache | None = None
+    jobs: int | None = None
+    """Worker processes; None: one a core."""
+    force_exclude: bool = False
+    progress: Progress | None = None
+
+
+def lint_paths(paths: Iterable[str], configuration: Configuration, options: Options | None = None) -> Outcome:
+    """Lint files and folders."""
+    options = options or Options()
+    found = discover(paths, configuration, force_exclude=options.force_exclude)
+    sources = read_sources(found.files, configuration)
+    sources.problems.extend(found.problems)
+    outcome = _lint(sources, configuration, options)
+    return replace(outcome, notebooks=found.notebooks)
+
+
+def lint_sources(
+    files: Mapping[str, bytes], configuration: Configuration, options: Options | None = None
+) -> Outcome:
+    """Lint contents, as if they stood in files of these names."""
+    sources = Sources(screened=dict(files), read=len(files))
+    return _lint(sources, configuration, options or Options())
+
+
+def _lint(sources: Sources, configuration: Configuration, options: Options) -> Outcome:
+    """Answer from the cache when nothing has changed since a run over the same files."""
+    cache = options.cache
+    if cache is None:
+        return _run(sources, configuration, options)
+    name = digest("run", *sorted(sources.screened), *sorted(sources.others))
+    content = _content(sources, configuration)
+    stored = cache.load(name, content)
+    if stored is None:
+        outcome = _run(sources, configuration, options)
+        kept = (outcome.findings, outcome.problems[len(sources.problems) :], outcome.kernels)
+        cache.store(name, content, dumps(kept))
+        return outcome
+    findings, problems, kernels = stored
+    return Outcome(
+        findings=findings,
+        problems=(*sources.problems, *problems),
+        files=sources.read,
+        kernels=kernels,
+        sources={**sources.screened, **sources.others},
+    )
+
+
+def _content(sources: Sources, configuration: Configuration) -> bytes:
+    """Digest of all that the findings depend on."""
+    parts: list[bytes | str] = []
+    for path, source in sorted({**sources.screened, **sources.others}.items()):
+        settings = configuration.of_file(path)
+        codes = " ".join(sorted(settings.codes_for(path)))
+        parts += [path, source, codes, repr(configuration.decorators(path))]
+    return digest(*parts)
+
+
+def _run(sources: Sources, configuration: Configuration, options: Options) -> Outcome:
+    from jitwatch.source import link
+
+    parsed = {
+        path: source
+        for path, source in sources.screened.items()
+        if mentions_kernels(source, configuration.decorators(path)) or b"](" in source
+    }
+    modules, problems = analyse(parsed, configuration, options.cache, options.jobs, options.progress)
+    for path in sources.screened.keys() - parsed.keys():
+        if problem := check_syntax(path, sources.screened[path]):
+            problems.append(problem)
+    launchers = _launchers(sources, modules)
+    more, more_problems = analyse(launchers, configuration, options.cache, options.jobs)
+    modules |= more
+    project = link([modules[path] for path in sorted(modules)])
+    unparsed = {problem.path for problem in problems + more_problems}
+    contents = {
+        path: source for path, source in {**sources.screened, **launchers}.items() if path not in unparsed
+    }
+    findings, failures = _check(modules, project, contents, configuration)
+    return Outcome(
+        findings=tuple(sorted(findings)),
+        problems=(*sources.problems, *sorted(problems + more_problems + failures)),
+        files=sources.read,
+        kernels=sum(len(module.kernels) for module in modules.values()),
+        sources=contents,
+    )
+
+
+def _launchers(sources: Sources, modules: Mapping[str, Module]) -> dict[str, bytes]:
+    """Those of the other files that subscript and call a name that is a kernel's."""
+    kernels = {kernel.name.encode() for module in modules.values() for kernel in module.kernels}
+    return {
+        path: source
+        for path, source in sources.others.items()
+        if not kernels.isdisjoint(launched_names(source))
+    }
+
+
+def _check(
+    modules: Mapping[str, Module],
+    project: Project,
+    contents: Mapping[str, bytes],
+    configuration: Configuration,
+) -> tuple[list[Finding], list[Problem]]:
+    """Run the rules, then lay the suppressing comments over what they found."""
+    rules = all_rules()
+    codes = {path: configuration.of_file(path).codes_for(path) for path in contents}
+    found: dict[str, set[Finding]] = {path: set() for path in contents}
+    problems = []
+    for path, module in modules.items():
+        for code in sorted(codes[path]):
+            try:
+                for finding in rules[code].check(module, project):
+                    if code in codes[finding.path]:
+                        found[finding.path].add(finding)
+            except Exception as error:  # noqa: BLE001 (one rule's mistake must not silence the others)
+                problems.append(Problem(path, None, None, f"{code}: {internal_error(error)}"))
+    findings: list[Finding] = []
+    for path, source in contents.items():
+        findings += _suppress(path, source, sorted(found[path]), codes[path])
+    return findings, problems
+
+
+def _suppress(path: str, source: bytes, findings: list[Finding], codes: frozenset[str]) -> list[Finding]:
+    rules = all_rules()
+    suppressions = find_suppressions(source, rules)
+    if not suppressions:
+        return findings
+    findings, suppressions = apply_suppressions(findings, suppressions)
+    for code in sorted(codes):
+        about_comments = list(rules[code].check_suppressions(path, suppressions, codes))
+        # A comment may excuse another comment, but not itself.
+        findings += apply_suppressions(about_comments, [s for s in suppressions if code in s.codes])[0]
+    return findings
