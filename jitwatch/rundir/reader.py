@@ -1,0 +1,167 @@
+"""Read one event file, line by line."""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jitwatch.errors import JitwatchError
+from jitwatch.events import VERSION
+from jitwatch.rundir.records import Kernel, Miss, Notice, ProcessLog, Run, Served, Site, Tune
+from jitwatch.specialization import ArgumentClass, Parameter, Value, Variant, read_class
+from jitwatch.specialization.variants import read_options
+
+
+class EventReader:
+    """Turns lines into records, one of each equal thing: a run of 50,000 misses repeats a few thousand."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.arguments: dict[bytes, tuple[ArgumentClass, Value]] = {}
+        self.interned: dict[Any, Any] = {}
+        self.sites: dict[tuple[str, int, str], Site] = {}
+
+    def lines(self, file: Path) -> Iterator[dict[str, Any]]:
+        """The JSON objects of a file; anything else is counted."""
+        try:
+            with file.open(encoding="utf-8", errors="replace") as stream:
+                for line in stream:
+                    try:
+                        row = json.loads(line)
+                    except ValueError:
+                        row = None
+                    if isinstance(row, dict):
+                        yield row
+                    elif line.strip():
+                        self.run.skipped_lines += 1
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            self.run.notes.append(f"cannot read {file}: {error.strerror}")
+
+    def read_process(self, file: Path) -> None:
+        """Read one process's file; one that does not begin with its ``process`` line is alien."""
+        rows = self.lines(file)
+        head = next(rows, None)
+        if head is None:
+            return
+        if head.get("event") != "process" or not isinstance(head.get("v"), int):
+            self.run.notes.append(f"{file} is not an event file (no process line first): skipped")
+            return
+        if head["v"] > VERSION:
+            raise JitwatchError(f"{file} was written by a newer jitwatch (v {head['v']}): upgrade jitwatch")
+        process = _process(file.name, head)
+        misses: dict[int, Miss] = {}
+        for row in rows:
+            try:
+                self._event(process, misses, row)
+            except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+                self.run.skipped_lines += 1
+        process.misses = [misses[n] for n in sorted(misses)]
+        self.run.processes.append(process)
+
+    def _event(self, process: ProcessLog, misses: dict[int, Miss], row: dict[str, Any]) -> None:
+        event = row["event"]
+        if event == "miss":
+            misses[row["n"]] = self._miss(row)
+        elif event == "served":
+            misses[row["n"]].served = self._served(row)
+        elif event == "kernel":
+            process.kernels[row["id"]] = _kernel(row)
+        elif event == "load":
+            if row.get("n") is not None:
+                misses[row["n"]].load_seconds += row["seconds"]
+        elif event == "tune":
+            process.tunes.append(self._tune(row))
+        elif event == "notice":
+            process.notices.append(Notice(row["topic"], row["text"]))
+        else:
+            self.run.skipped_lines += 1
+
+    def _miss(self, row: dict[str, Any]) -> Miss:
+        parsed = [self._argument(argument) for argument in row["args"]]
+        classes = self._intern(tuple(each[0] for each in parsed))
+        options = self._intern(read_options(row.get("options") or {}))
+        variant = Variant(row["kernel"], str(row.get("device")), classes, options)
+        site = row.get("site")
+        return Miss(
+            n=row["n"],
+            time=row["time"],
+            thread=row.get("thread", 0),
+            key=row["key"],
+            via=row.get("via", "launch"),
+            variant=self._intern(variant),
+            values=tuple(each[1] for each in parsed),
+            site=self._site(site) if site else None,
+            stack=self._intern(tuple(map(self._site, row.get("stack") or ()))),
+            capturing=bool(row.get("capturing")),
+        )
+
+    def _argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
+        # marshal: the cheapest digest of a nested list that keeps 1, True and 1.0 apart.
+        key = marshal.dumps(argument, 1)
+        known = self.arguments.get(key)
+        if known is None:
+            type_, spec, value = argument
+            known = self.arguments[key] = (self._intern(read_class(type_, spec)), value)
+        return known
+
+    def _served(self, row: dict[str, Any]) -> Served:
+        stages = {name: float(seconds) for name, seconds in (row.get("stages") or {}).items()}
+        return Served(row["time"], float(row["seconds"]), row.get("cached"), stages, row.get("failed"))
+
+    def _tune(self, row: dict[str, Any]) -> Tune:
+        pairs = [part for part in row["key"] if isinstance(part, list)]
+        site = row.get("site")
+        return Tune(
+            time=row["time"],
+            kernel=row["kernel"],
+            key=tuple((str(name), value) for name, value in pairs),
+            dtypes=tuple(str(part) for part in row["key"] if not isinstance(part, list)),
+            candidates=row.get("candidates", 0),
+            best=row.get("best"),
+            seconds=float(row.get("seconds") or 0.0),
+            losers=float(row.get("losers") or 0.0),
+            cached=bool(row.get("cached")),
+            misses=tuple(row.get("misses") or ()),
+            site=self._site(site) if site else None,
+        )
+
+    def _site(self, frame: list[Any]) -> Site:
+        path, line, function = frame
+        key = (path, line, function)
+        return self.sites.setdefault(key, Site(path, line, function))
+
+    def _intern(self, thing: Any) -> Any:
+        return self.interned.setdefault(thing, thing)
+
+
+def _process(file: str, head: Mapping[str, Any]) -> ProcessLog:
+    return ProcessLog(
+        file=file,
+        pid=head.get("pid", 0),
+        time=head.get("time", 0.0),
+        host=head.get("host") or "",
+        argv=tuple(map(str, head.get("argv") or ())),
+        rank=head.get("rank"),
+        triton=head.get("triton") or "",
+        offline=head.get("offline"),
+        parent=head.get("parent"),
+    )
+
+
+def _kernel(row: Mapping[str, Any]) -> Kernel:
+    parameters = tuple(
+        Parameter(
+            each["name"],
+            bool(each.get("constexpr")),
+            bool(each.get("no_specialize")),
+            bool(each.get("no_alignment")),
+            each.get("annotation"),
+        )
+        for each in row["params"]
+    )
+    return Kernel(row["id"], row["name"], row["module"], row["path"], row["line"], parameters)
