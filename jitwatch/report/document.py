@@ -1,0 +1,189 @@
+"""Findings as the JSON document that ``schema`` describes."""
+
+from __future__ import annotations
+
+from jitwatch.analysis import Findings, KernelFindings, Kind, MissEvent
+from jitwatch.analysis.advice import advise
+from jitwatch.analysis.findings import ArgumentFindings
+from jitwatch.analysis.plan import Step
+from jitwatch.report.schema import (
+    SCHEMA,
+    ArgumentRow,
+    ChangeRow,
+    ClassRow,
+    Document,
+    EventRow,
+    KernelRow,
+    Place,
+    ProcessRow,
+    RunRow,
+    StepRow,
+    Totals,
+    TuneArgumentRow,
+    TuneRow,
+    UnobservedRow,
+)
+from jitwatch.rundir import ProcessLog, Run, Site
+from jitwatch.specialization import Change
+
+
+def build_document(findings: Findings) -> Document:
+    """The report as one JSON-ready object."""
+    kernels = findings.kernels
+    notices = {(n.topic, n.text): None for process in findings.run.processes for n in process.notices}
+    return Document(
+        schema=SCHEMA,
+        run=_run(findings.run),
+        totals=Totals(
+            misses=_by_kind(findings),
+            recompiles=findings.recompiles,
+            seconds=findings.seconds,
+            seconds_recompiles=findings.seconds_recompiles,
+            seconds_saved=findings.seconds_saved,
+            recompiles_saved=findings.recompiles_saved,
+        ),
+        kernels=[_kernel(each) for each in kernels],
+        notices=[{"topic": topic, "text": text} for topic, text in notices],
+    )
+
+
+def _by_kind(findings: Findings | KernelFindings) -> dict[str, int]:
+    return {kind.value: findings.misses[kind] for kind in Kind if findings.misses[kind]}
+
+
+def _run(run: Run) -> RunRow:
+    return RunRow(
+        path=str(run.path),
+        command=list(run.command),
+        started=run.started,
+        ended=run.ended,
+        exit_code=run.exit_code,
+        triton=list(run.triton),
+        target=run.target,
+        offline=run.offline,
+        processes=[_process(process) for process in run.processes],
+        unobserved=[
+            UnobservedRow(pid=each.pid, argv=list(each.argv), reason=each.reason) for each in run.unobserved
+        ],
+        skipped_lines=run.skipped_lines,
+        notes=list(run.notes),
+    )
+
+
+def _process(process: ProcessLog) -> ProcessRow:
+    return ProcessRow(
+        file=process.file,
+        pid=process.pid,
+        rank=process.rank,
+        host=process.host,
+        argv=list(process.argv),
+        triton=process.triton,
+        parent=process.parent,
+    )
+
+
+def _kernel(found: KernelFindings) -> KernelRow:
+    kernel = found.kernel
+    return KernelRow(
+        name=kernel.name,
+        module=kernel.module,
+        path=kernel.path,
+        line=kernel.line,
+        variants=found.variants,
+        misses=_by_kind(found),
+        recompiles=len(found.recompiles),
+        seconds=found.seconds,
+        seconds_recompiles=found.seconds_recompiles,
+        arguments=[_argument(each) for each in found.arguments],
+        events=[_event(event) for event in found.events],
+        plan=[_step(step) for step in found.plan],
+        advice=advise(found),
+        tuning=_tuning(found),
+    )
+
+
+def _argument(found: ArgumentFindings) -> ArgumentRow:
+    parameter = found.parameter
+    by_class = [
+        ClassRow(word=klass.word(parameter), values=values) for klass, values in found.classes.items()
+    ]
+    return ArgumentRow(
+        name=parameter.name,
+        constexpr=parameter.constexpr,
+        recompiles=found.recompiles,
+        classes=[row["word"] for row in by_class],
+        values=[value for row in by_class for value in row["values"]][:16],
+        by_class=by_class,
+        variants_saved={remedy.value: saved for remedy, saved in found.variants_saved.items()},
+        seconds_saved={remedy.value: saved for remedy, saved in found.seconds_saved.items()},
+    )
+
+
+def _event(event: MissEvent) -> EventRow:
+    miss, served = event.miss, event.miss.served
+    return EventRow(
+        time=miss.time,
+        process=event.process.file,
+        pid=event.process.pid,
+        rank=event.process.rank,
+        kind=event.kind.value,
+        recompile=event.recompile,
+        seconds=event.seconds,
+        load_seconds=miss.load_seconds,
+        stages=dict(served.stages) if served else {},
+        launch=_place(miss.site),
+        changed=[_change(change) for change in event.changes],
+        threads=event.threads,
+        capturing=miss.capturing,
+        error=event.error,
+    )
+
+
+def _place(site: Site | None) -> Place | None:
+    return Place(path=site.path, line=site.line, function=site.function) if site else None
+
+
+def _change(change: Change) -> ChangeRow:
+    return ChangeRow(
+        subject=change.subject.value,
+        argument=change.name,
+        before={"class": change.before, "value": change.before_value},
+        after={"class": change.after, "value": change.after_value},
+        words=change.words(),
+    )
+
+
+def _step(step: Step) -> StepRow:
+    return StepRow(
+        argument=step.parameter.name,
+        remedy=step.remedy.value,
+        line=step.line(),
+        variants_before=step.before.variants,
+        variants_after=step.after.variants,
+        recompiles_saved=step.before.misses - step.after.misses,
+        seconds_saved=step.seconds_saved,
+        caution=step.caution,
+    )
+
+
+def _tuning(found: KernelFindings) -> TuneRow | None:
+    tuning = found.tuning
+    if tuning is None:
+        return None
+    return TuneRow(
+        tunes=tuning.tunes,
+        retunes=tuning.retunes,
+        candidates=tuning.candidates,
+        seconds=tuning.seconds,
+        seconds_retunes=tuning.seconds_retunes,
+        seconds_losers=tuning.losers,
+        arguments=[
+            TuneArgumentRow(
+                name=each.name,
+                values=list(each.values),
+                retunes_saved=each.retunes_saved,
+                seconds_saved=each.seconds_saved,
+            )
+            for each in tuning.arguments
+        ],
+    )
