@@ -97,7 +97,4 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(directory: Path, quiet: bool) -> int:
     """Print the report on stderr (stdout is the command's); returns the number of recompiles."""
-    from jitwatch import rundir
-    from jitwatch.analysis import report_data
-
     return 0

@@ -47,9 +47,12 @@ class OpenMiss:
 
 
 class Recorder:
-    """Watches one imported Triton and sends events to `sink`. Attach once a process; `detach` undoes it."""
+    """Watches one imported Triton and sends events to `sink`. Attach once a process; `detach` undoes it.
 
-    def __init__(self, triton: ModuleType, sink: Sink) -> None:
+    `offline`: the stand-in device is active, whose autotuners take their first configuration.
+    """
+
+    def __init__(self, triton: ModuleType, sink: Sink, offline: bool = False) -> None:
         self.sink = sink
         self.places = hooks.Places(triton)
         self.kernels = KernelBook(sink)
@@ -57,7 +60,7 @@ class Recorder:
         self.open: list[OpenMiss] = []
         self.local = threading.local()
         self.compiles = CompileWatch(self, self.places)
-        self.tuning = TuneWatch(self, triton, self.places.tuned)
+        self.tuning = TuneWatch(self, triton, self.places.tuned, offline)
 
     def attach(self) -> None:
         """Take the hooks this Triton has."""
