@@ -40,22 +40,37 @@ class Step:
         """Of this step alone, given those before it."""
         return self.before.seconds - self.after.seconds
 
-    def line(self) -> str:
-        """The change to write, as in the kernel's source."""
-        if self.remedy is Remedy.ANNOTATE:
-            width = (self.annotation or "i32").lstrip("iu")
-            sign = "uint" if (self.annotation or "").startswith("u") else "int"
-            listed = f'do_not_specialize=["{self.parameter.name}"]'
-            note = f"{self.parameter.name}: tl.{sign}{width}"
-            return note if self.parameter.no_specialize else f"{listed} and {note}"
-        if self.remedy is Remedy.RUNTIME:
-            name = self.parameter.name
-            return f'do_not_specialize=["{name}"] and {name} without tl.constexpr'
-        return f'{self.remedy.value}=["{self.parameter.name}"]'
+    def signature_change(self) -> str | None:
+        """The parameter as it is to be declared, where the remedy changes that."""
+        name = self.parameter.name
+        if self.remedy is Remedy.ANNOTATE and self.annotation:
+            # tl.int32, not "i32" or int: the spelling that every release understands (others from 3.4 on).
+            kind = "uint" if self.annotation.startswith("u") else "int"
+            return f"{name}: tl.{kind}{self.annotation[1:]}"
+        return f"{name} (without tl.constexpr)" if self.remedy is Remedy.RUNTIME else None
+
+
+def decorator(parameters: Sequence[Parameter], steps: Sequence[Step]) -> str:
+    """The kernel's decorator with `steps` applied, names it lists already kept."""
+    listed: dict[str, list[str]] = {
+        Remedy.SPECIALIZE.value: [each.name for each in parameters if each.no_specialize],
+        Remedy.ALIGNMENT.value: [each.name for each in parameters if each.no_alignment],
+    }
+    for step in steps:
+        remedy = Remedy.ALIGNMENT if step.remedy is Remedy.ALIGNMENT else Remedy.SPECIALIZE
+        if step.parameter.name not in listed[remedy.value]:
+            listed[remedy.value].append(step.parameter.name)
+    lists = [f"{name}={json.dumps(names)}" for name, names in listed.items() if names]
+    return f"@triton.jit({', '.join(lists)})"
+
+
+def signature_changes(steps: Sequence[Step]) -> list[str]:
+    """What changes in the kernel's signature: fixed types, constexprs made run-time arguments."""
+    return [change for step in steps if (change := step.signature_change())]
 
 
 def make_plan(scenario: Scenario) -> tuple[Step, ...]:
-    """Steps in the order of what they gain; none when no opt-out would have merged anything.
+    """Steps in the order to take them; none when no opt-out would have merged anything.
 
     Starts with the strongest remedy for every argument and takes away, or weakens, what costs nothing. Adding
     one argument at a time instead would stop short where two change together: alone, neither gains anything.
@@ -100,12 +115,15 @@ def _as_good(outcome: Outcome, best: Outcome) -> bool:
 
 
 def _ordered(scenario: Scenario, chosen: dict[int, Remedy]) -> tuple[Step, ...]:
+    """What asks for no caution first, then by what each gains given those before it."""
     steps: list[Step] = []
     done: dict[int, Remedy] = {}
     before = scenario.as_is
     while len(done) < len(chosen):
         outcomes = {i: scenario.outcome({**done, i: chosen[i]}) for i in chosen.keys() - done.keys()}
-        i = min(outcomes, key=lambda j: (outcomes[j].seconds, outcomes[j].variants, j))
+        i = min(
+            outcomes, key=lambda j: (_cautious(scenario, j), outcomes[j].seconds, outcomes[j].variants, j)
+        )
         done[i] = chosen[i]
         steps.append(_step(scenario, i, chosen[i], before, outcomes[i]))
         before = outcomes[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitwatch.analysis import Findings, KernelFindings, Kind, MissEvent
 from jitwatch.analysis.advice import advise
 from jitwatch.analysis.findings import ArgumentFindings
-from jitwatch.analysis.plan import Step
+from jitwatch.analysis.plan import decorator, signature_changes
 from jitwatch.report.schema import (
     SCHEMA,
     ArgumentRow,
@@ -37,9 +37,9 @@ def build_document(findings: Findings) -> Document:
         totals=Totals(
             misses=_by_kind(findings),
             recompiles=findings.recompiles,
-            seconds=findings.seconds,
-            seconds_recompiles=findings.seconds_recompiles,
-            seconds_saved=findings.seconds_saved,
+            seconds=_round(findings.seconds),
+            seconds_recompiles=_round(findings.seconds_recompiles),
+            seconds_saved=_round(findings.seconds_saved),
             recompiles_saved=findings.recompiles_saved,
         ),
         kernels=[_kernel(each) for each in kernels],
@@ -92,11 +92,11 @@ def _kernel(found: KernelFindings) -> KernelRow:
         variants=found.variants,
         misses=_by_kind(found),
         recompiles=len(found.recompiles),
-        seconds=found.seconds,
-        seconds_recompiles=found.seconds_recompiles,
+        seconds=_round(found.seconds),
+        seconds_recompiles=_round(found.seconds_recompiles),
         arguments=[_argument(each) for each in found.arguments],
         events=[_event(event) for event in found.events],
-        plan=[_step(step) for step in found.plan],
+        plan=[_step(found, i) for i in range(len(found.plan))],
         advice=advise(found),
         tuning=_tuning(found),
     )
@@ -115,7 +115,7 @@ def _argument(found: ArgumentFindings) -> ArgumentRow:
         values=[value for row in by_class for value in row["values"]][:16],
         by_class=by_class,
         variants_saved={remedy.value: saved for remedy, saved in found.variants_saved.items()},
-        seconds_saved={remedy.value: saved for remedy, saved in found.seconds_saved.items()},
+        seconds_saved={remedy.value: _round(saved) for remedy, saved in found.seconds_saved.items()},
     )
 
 
@@ -128,8 +128,8 @@ def _event(event: MissEvent) -> EventRow:
         rank=event.process.rank,
         kind=event.kind.value,
         recompile=event.recompile,
-        seconds=event.seconds,
-        load_seconds=miss.load_seconds,
+        seconds=_round(event.seconds),
+        load_seconds=_round(miss.load_seconds),
         stages=dict(served.stages) if served else {},
         launch=_place(miss.site),
         changed=[_change(change) for change in event.changes],
@@ -153,15 +153,17 @@ def _change(change: Change) -> ChangeRow:
     )
 
 
-def _step(step: Step) -> StepRow:
+def _step(found: KernelFindings, i: int) -> StepRow:
+    step, so_far = found.plan[i], found.plan[: i + 1]
     return StepRow(
         argument=step.parameter.name,
         remedy=step.remedy.value,
-        line=step.line(),
+        decorator=decorator(found.kernel.parameters, so_far),
+        signature=signature_changes(so_far),
         variants_before=step.before.variants,
         variants_after=step.after.variants,
         recompiles_saved=step.before.misses - step.after.misses,
-        seconds_saved=step.seconds_saved,
+        seconds_saved=_round(step.seconds_saved),
         caution=step.caution,
     )
 
@@ -174,16 +176,21 @@ def _tuning(found: KernelFindings) -> TuneRow | None:
         tunes=tuning.tunes,
         retunes=tuning.retunes,
         candidates=tuning.candidates,
-        seconds=tuning.seconds,
-        seconds_retunes=tuning.seconds_retunes,
-        seconds_losers=tuning.losers,
+        seconds=_round(tuning.seconds),
+        seconds_retunes=_round(tuning.seconds_retunes),
+        seconds_losers=_round(tuning.losers),
         arguments=[
             TuneArgumentRow(
                 name=each.name,
                 values=list(each.values),
                 retunes_saved=each.retunes_saved,
-                seconds_saved=each.seconds_saved,
+                seconds_saved=_round(each.seconds_saved),
             )
             for each in tuning.arguments
         ],
     )
+
+
+def _round(seconds: float) -> float:
+    """To the microsecond: sums of floats end in noise."""
+    return round(seconds, 6)

@@ -85,7 +85,10 @@ class StepRow(TypedDict):
 
     argument: str
     remedy: str
-    line: str
+    decorator: str
+    """The kernel's decorator with this step and those before it."""
+    signature: list[str]
+    """Parameters to declare anew, likewise."""
     variants_before: int
     variants_after: int
     recompiles_saved: int

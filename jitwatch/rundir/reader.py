@@ -85,7 +85,8 @@ class EventReader:
         parsed = [self._argument(argument) for argument in row["args"]]
         classes = self._intern(tuple(each[0] for each in parsed))
         options = self._intern(read_options(row.get("options") or {}))
-        variant = Variant(row["kernel"], str(row.get("device")), classes, options)
+        device = str(row.get("device"))
+        variant = Variant(row["kernel"], device, classes, options, row.get("effective"))
         site = row.get("site")
         return Miss(
             n=row["n"],
@@ -114,13 +115,14 @@ class EventReader:
         return Served(row["time"], float(row["seconds"]), row.get("cached"), stages, row.get("failed"))
 
     def _tune(self, row: dict[str, Any]) -> Tune:
-        pairs = [part for part in row["key"] if isinstance(part, list)]
+        # The dtypes Triton appends have no argument's name.
+        parts = [part if isinstance(part, list) else ["dtype", part] for part in row["key"]]
         site = row.get("site")
         return Tune(
             time=row["time"],
             kernel=row["kernel"],
-            key=tuple((str(name), value) for name, value in pairs),
-            dtypes=tuple(str(part) for part in row["key"] if not isinstance(part, list)),
+            key=tuple((str(name), value) for name, value in parts if name != "dtype"),
+            dtypes=tuple(str(value) for name, value in parts if name == "dtype"),
             candidates=row.get("candidates", 0),
             best=row.get("best"),
             seconds=float(row.get("seconds") or 0.0),

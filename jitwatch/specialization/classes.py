@@ -117,7 +117,7 @@ def show_value(value: Value) -> str:
     """A value as a reader writes it; tensors by dtype and shape."""
     if isinstance(value, Mapping):
         if "tensor" in value:
-            return f"{value['tensor']}{value.get('shape', '')}"
+            return f"{value['tensor']}{value.get('shape') or ''}"
         if "descriptor" in value:
             return f"{value['descriptor']} block {value.get('block', '')}"
         return shorten(str(value.get("repr", dict(value))))

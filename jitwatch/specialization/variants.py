@@ -34,6 +34,8 @@ class Variant(NamedTuple):
     device: str
     arguments: tuple[ArgumentClass, ...]
     options: Options
+    effective: str | None = None
+    """Digest of the options with the defaults filled in, where Triton told them."""
 
 
 class Subject(enum.Enum):
@@ -109,13 +111,19 @@ def distance(a: Variant, b: Variant) -> int:
     differing: int = sum(map(ne, a.arguments, b.arguments))
     differing += (a.device != b.device) + (a.function != b.function)
     if a.options != b.options:
-        differing += max(1, len(_option_names(a.options, b.options)))
+        differing += max(1, len(_option_names(a, b)))
     return differing
 
 
-def _option_names(a: Options, b: Options) -> list[str]:
-    before, after = dict(settle(a)), dict(settle(b))
-    return [name for name in {**before, **after} if before.get(name) != after.get(name)]
+def _option_names(a: Variant, b: Variant) -> list[str]:
+    """Options that reach the compiler with different values; none when only their spelling differs."""
+    told = a.effective is not None and b.effective is not None
+    if told and a.effective == b.effective:
+        return []
+    before, after = dict(settle(a.options)), dict(settle(b.options))
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    # Told to differ, but not by the defaults known here: those of another backend.
+    return names or (sorted({name for name, _ in {*a.options} ^ {*b.options}}) if told else [])
 
 
 def compare(
@@ -130,7 +138,7 @@ def compare(
     rows = zip(parameters, before.arguments, after.arguments, before_values, after_values, strict=False)
     for parameter, a, b, x, y in rows:
         changes += _argument_changes(parameter, parameter.name, a, b, x, y)
-    changes += _option_changes(before.options, after.options)
+    changes += _option_changes(before, after)
     if before.device != after.device:
         changes.append(Change(Subject.DEVICE, "device", before=before.device, after=after.device))
     if before.function != after.function:
@@ -154,14 +162,14 @@ def _argument_changes(
     yield Change(Subject.ARGUMENT, name, parameter.name, before, after, x, y)
 
 
-def _option_changes(a: Options, b: Options) -> Iterator[Change]:
-    if a == b:
+def _option_changes(a: Variant, b: Variant) -> Iterator[Change]:
+    if a.options == b.options:
         return
     names = _option_names(a, b)
     for name in names:
-        yield Change(Subject.OPTION, name, before=_option(name, a), after=_option(name, b))
+        yield Change(Subject.OPTION, name, before=_option(name, a.options), after=_option(name, b.options))
     if not names:
-        yield Change(Subject.SPELLING, "options", before=_spelled(a), after=_spelled(b))
+        yield Change(Subject.SPELLING, "options", before=_spelled(a.options), after=_spelled(b.options))
 
 
 def _option(name: str, options: Options) -> str:
