@@ -103,8 +103,8 @@ def print_sidelines(findings: Findings, console: Console) -> None:
         for line in lines:
             console.print(Padding(line, (0, 0, 0, 1)))
     console.print()
-    for line in _next(findings):
-        console.print(line, soft_wrap=True)
+    for line, runnable in _next(findings):
+        console.print(line, soft_wrap=runnable)
 
 
 def _tuning(findings: Findings) -> Iterator[Text]:
@@ -189,17 +189,17 @@ def _notices(findings: Findings) -> Iterator[Text]:
         )
 
 
-def _next(findings: Findings) -> Iterator[Text]:
+def _next(findings: Findings) -> Iterator[tuple[Text, bool]]:
+    """What to do now, and whether it is a command: those are never broken, so that they run as printed."""
     from jitwatch.cli import COMMANDS
 
     path = shlex.quote(_relative(findings.run.path))
-    if any(kernel.plan for kernel in findings.kernels) and "verify" in COMMANDS:
-        yield _command("Prove that a change costs no speed:", f"jitwatch verify {path}")
-    elif any(kernel.plan for kernel in findings.kernels):
-        yield Text(
-            "Measure the kernel before you keep a change: divisibility can carry wide loads and stores."
-        )
-    yield _command("Every miss, with values and stacks:", f"jitwatch report {path} --format json")
+    planned = any(kernel.plan for kernel in findings.kernels)
+    if planned and "verify" in COMMANDS:
+        yield _command("Prove that a change costs no speed:", f"jitwatch verify {path}"), True
+    elif planned:
+        yield Text("Measure the kernel before you keep a change: divisibility can carry its speed."), False
+    yield _command("Every miss, with values:", f"jitwatch report {path} --format json"), True
 
 
 def _command(why: str, command: str) -> Text:

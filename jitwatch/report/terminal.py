@@ -46,7 +46,7 @@ class PlainStream:
 
     def write(self, text: str) -> int:
         """Write what the encoding can carry."""
-        plain = text.translate(wording.ASCII).encode(self.encoding, "backslashreplace")
+        plain = wording.to_ascii(text).encode(self.encoding, "backslashreplace")
         return self.stream.write(plain.decode(self.encoding))
 
     def flush(self) -> None:

@@ -9,8 +9,13 @@ from pathlib import PurePath
 from jitwatch.rundir import Site
 from jitwatch.specialization import Value, show_value
 
-ASCII = str.maketrans({"÷": "%", "→": ">", "×": "x", "≤": "<", "…": "~", "·": "-", "✓": "+"})
+ASCII = str.maketrans({"÷": "%", "×": "x", "≤": "<", "…": "~", "·": "-", "✓": "+"})
 """One character for one, so that columns stay columns where the locale has no more than ASCII."""
+
+
+def to_ascii(text: str) -> str:
+    """Nearest ASCII of the report's own signs, as wide as before: ``48 → 62`` becomes ``48-> 62``."""
+    return text.replace(" →", "->").translate(ASCII)
 
 
 def seconds(value: float) -> str:
