@@ -30,16 +30,17 @@ def _attach():
 
 def _hand_over():
     # type: () -> None
-    """Leave sys.path as the user set it, then run the next ``sitecustomize`` on it, if there is one."""
+    """Leave sys.path as the user set it, then import the ``sitecustomize`` that is found on it, if there is one."""
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _HERE]
-    from importlib import machinery, util
-
-    spec = machinery.PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None:
-        return
-    module = util.module_from_spec(spec)
-    sys.modules["sitecustomize"] = module
-    spec.loader.exec_module(module)
+    ours = sys.modules.pop("sitecustomize")
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+    finally:
+        # The import system expects a module of this name when this one has run.
+        sys.modules.setdefault("sitecustomize", ours)
 
 
 if os.environ.get("JITWATCH_SESSION"):

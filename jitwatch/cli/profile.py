@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -34,8 +33,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--offline",
         choices=TARGETS,
         metavar="TARGET",
-        help="run without a GPU: compile for TARGET (--offline alone: %s; --offline=TARGET: %s) and run the kernels "
-        "in Triton's interpreter" % (DEFAULT_TARGET, ", ".join(TARGETS)),
+        help=f"run without a GPU: compile for TARGET (--offline alone: {DEFAULT_TARGET}; --offline=TARGET: "
+        f"{', '.join(TARGETS)}) and run the kernels in Triton's interpreter",
     )
     parser.add_argument(
         "--no-execute",
@@ -96,5 +95,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(directory: Path, quiet: bool) -> int:
-    """Print the report on stderr (stdout is the command's); returns the number of recompiles."""
-    return 0
+    """Print the report on stderr (stdout is the command's own); returns the number of recompiles."""
+    from jitwatch.analysis import analyse
+    from jitwatch.report.formats import write_table
+    from jitwatch.rundir import read_run
+
+    findings = analyse(read_run(directory))
+    if not quiet:
+        write_table(findings, sys.stderr)
+    return findings.recompiles
