@@ -26,6 +26,15 @@ class Edit(NamedTuple):
     text: str
 
 
+class Place(NamedTuple):
+    """A range of displayed text: lines and columns from 1, the end one past the last character."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
 @dataclass(frozen=True, order=True)
 class Finding:
     """One violation of one rule. Sorts by file, then by place."""

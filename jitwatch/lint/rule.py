@@ -25,13 +25,13 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitwatch.lint.finding import Applicability, Edit, Finding
+from jitwatch.lint.finding import Applicability, Edit, Finding, Place
 
 if TYPE_CHECKING:
     from jitwatch.lint.suppressions import Suppression
-    from jitwatch.source.model import Module, Project
+    from jitwatch.source.model import Module, Project, Span
 
 HEADINGS = (
     "What it does",
@@ -45,19 +45,6 @@ HEADINGS = (
 """Sections of a rule's documentation, in this order; those in ``OPTIONAL_HEADINGS`` may be left out."""
 
 OPTIONAL_HEADINGS = frozenset({"Known problems", "Fix safety", "References"})
-
-
-class Place(Protocol):
-    """A range of source text; ``jitwatch.source.model.Span`` is one."""
-
-    @property
-    def line(self) -> int: ...  # noqa: D102
-    @property
-    def column(self) -> int: ...  # noqa: D102
-    @property
-    def end_line(self) -> int: ...  # noqa: D102
-    @property
-    def end_column(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -107,7 +94,7 @@ class Rule:
     def finding(
         self,
         where: Module | str,
-        place: Place,
+        place: Span | Place,
         message: str,
         *,
         kernel: str | None = None,

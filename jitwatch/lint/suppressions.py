@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Finding, Place
 from jitwatch.lint.statements import Statements
 
 if TYPE_CHECKING:
@@ -52,12 +52,17 @@ class Suppression:
     start: int
     end: int
     """The same as byte offsets into the file."""
-    alone: bool
-    """Nothing else is on its line."""
+    removal: tuple[int, int]
+    """What to cut out to be rid of it: the blanks before it too, and the whole line when it is alone there."""
     lines: range
     """Lines whose findings it speaks for."""
     used: frozenset[str] = frozenset()
     """Codes as written that suppressed something."""
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.line, self.column, self.line, self.end_column)
 
 
 def find_suppressions(source: bytes, rules: Mapping[str, Rule]) -> list[Suppression]:
@@ -124,9 +129,18 @@ def _suppression(
         end_column=end + 1,
         start=layout.lines.offset(line, begin),
         end=layout.lines.offset(line, end),
-        alone=alone,
+        removal=_removal(layout, comment, match),
         lines=_lines(layout, line, alone=alone),
     )
+
+
+def _removal(layout: Statements, comment: tokenize.TokenInfo, match: re.Match[str]) -> tuple[int, int]:
+    line, column = comment.start
+    begin, end = column + match.start(), column + len(match.string[: match.end()].rstrip())
+    text = layout.lines.text(line)
+    if not text[:begin].strip() and not text[end:].strip():
+        return layout.lines.offset(line, 0), layout.lines.offset(line, len(text))
+    return layout.lines.offset(line, len(text[:begin].rstrip())), layout.lines.offset(line, end)
 
 
 def _lines(layout: Statements, line: int, *, alone: bool) -> range:

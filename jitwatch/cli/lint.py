@@ -1,0 +1,250 @@
+"""``jitwatch lint``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from jitwatch.errors import JitwatchError
+
+if TYPE_CHECKING:
+    from jitwatch.lint.analysis import Progress
+    from jitwatch.lint.config import Configuration
+    from jitwatch.lint.engine import Options, Outcome
+
+CLEAN, FINDINGS, FAILED = 0, 1, 2
+"""Exit codes: nothing found; something found; a file could not be linted, or bad usage."""
+
+EPILOG = """\
+exit codes:
+  0  no findings (or --exit-zero)
+  1  findings
+  2  a file could not be read or parsed (the others are linted), or bad usage
+
+suppress a finding where it stands, with a reason:
+  def kernel(x, n):  # jitwatch: ignore[JW001] one length in this service
+
+settings, in the nearest pyproject.toml:
+  [tool.jitwatch.lint]
+  ignore = ["JW012"]
+  exclude = ["generated/"]
+  per-file-ignores = { "tests/*" = ["JW010"] }
+"""
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files and folders (default: .), or - for stdin"
+    )
+    _prepare_selection(parser.add_argument_group("which rules and files"))
+    _prepare_output(parser.add_argument_group("output"))
+    _prepare_running(parser.add_argument_group("running"))
+
+
+def _prepare_selection(group: argparse._ArgumentGroup) -> None:
+    for option, text in (
+        ("--select", "only these rules: codes, their beginnings, names, or ALL"),
+        ("--ignore", "not these"),
+        ("--extend-select", "these too"),
+    ):
+        group.add_argument(option, action="extend", type=_codes, default=[], metavar="CODES", help=text)
+    group.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave these out too, as in .gitignore",
+    )
+    group.add_argument(
+        "--force-exclude",
+        action="store_true",
+        help="leave excluded files out even when they are named, as pre-commit does",
+    )
+    group.add_argument("--isolated", action="store_true", help="read no pyproject.toml")
+
+
+def _prepare_output(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--format",
+        choices=("full", "concise", "json", "github", "sarif"),
+        default="full",
+        help="full (default) shows the source and the remedy",
+    )
+    group.add_argument("--output-file", metavar="FILE", help="write there instead of stdout")
+    group.add_argument(
+        "--statistics", action="store_true", help="count findings by rule instead of listing them"
+    )
+    group.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
+    group.add_argument("--show-settings", action="store_true", help="print the settings that hold, and stop")
+
+
+def _prepare_running(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--stdin-filename",
+        metavar="PATH",
+        help="what the source on stdin is called: its settings, its findings",
+    )
+    group.add_argument(
+        "--add-ignore",
+        action="store_true",
+        help="add a suppressing comment at each finding, to start with a clean slate",
+    )
+    group.add_argument("--reason", default="", metavar="TEXT", help="the reason that --add-ignore writes")
+    group.add_argument("--watch", action="store_true", help="lint again when a file changes (extra: watch)")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write .jitwatch_cache")
+    group.add_argument("--jobs", type=_jobs, metavar="N", help="worker processes (default: one a core)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it."""
+    from jitwatch.lint.config import Configuration, Overrides
+    from jitwatch.lint.registry import matching
+
+    for selector in (*args.select, *args.ignore, *args.extend_select):
+        matching(selector)  # a misspelled code ends the run here, even where there is nothing to lint
+
+    overrides = Overrides(
+        select=tuple(args.select),
+        extend_select=tuple(args.extend_select),
+        ignore=tuple(args.ignore),
+        exclude=tuple(args.exclude),
+        isolated=args.isolated,
+    )
+    if args.show_settings:
+        return _show_settings(args, Configuration(overrides))
+    if args.watch:
+        from jitwatch.lint.watch import watch
+
+        return watch(args.paths or ["."], lambda: _lint_and_print(args, Configuration(overrides)))
+    return _lint_and_print(args, Configuration(overrides))
+
+
+def _lint_and_print(args: argparse.Namespace, configuration: Configuration) -> int:
+    with _without_collector():
+        outcome = _lint(args, configuration)
+    for problem in outcome.problems:
+        print(f"jitwatch: {problem}", file=sys.stderr)
+    if args.add_ignore:
+        return _add_ignores(args, outcome)
+    with _output(args.output_file) as out:
+        for line in _lines(args, outcome, out):
+            print(line, file=out)
+    if outcome.notebooks:
+        noun = "notebook" if outcome.notebooks == 1 else "notebooks"
+        print(f"jitwatch: {outcome.notebooks} {noun} left out: only Python files are read", file=sys.stderr)
+    return exit_code(outcome, exit_zero=args.exit_zero)
+
+
+def exit_code(outcome: Outcome, *, exit_zero: bool = False) -> int:
+    """2 when something could not be linted, 1 for findings, else 0."""
+    if outcome.problems:
+        return FAILED
+    return FINDINGS if outcome.shown and not exit_zero else CLEAN
+
+
+def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
+    from jitwatch.lint.engine import lint_paths, lint_sources
+    from jitwatch.lint.progress import progress_bar
+
+    from_stdin = args.paths == ["-"] or (args.stdin_filename and not args.paths)
+    if "-" in args.paths and not from_stdin:
+        raise JitwatchError("- (stdin) cannot be linted together with other paths")
+    with progress_bar() as progress:
+        options = _options(args, configuration, progress)
+        if not from_stdin:
+            return lint_paths(args.paths or ["."], configuration, options)
+        name = args.stdin_filename or "stdin.py"
+        return lint_sources({name: sys.stdin.buffer.read()}, configuration, options)
+
+
+def _options(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:
+    from jitwatch.lint.cache import Cache
+    from jitwatch.lint.engine import Options
+
+    cache = None if args.no_cache else Cache(Path(configuration.of(os.getcwd()).root))
+    return Options(cache=cache, jobs=args.jobs, force_exclude=args.force_exclude, progress=progress)
+
+
+def _lines(args: argparse.Namespace, outcome: Outcome, out: TextIO) -> Iterator[str]:
+    from jitwatch.lint.formats import HUMAN, Look, renderer
+    from jitwatch.lint.formats.footer import footer
+    from jitwatch.lint.formats.statistics import render_statistics
+
+    look = Look(colour=_wants_colour(out))
+    if args.statistics:
+        yield from render_statistics(outcome, args.format, look)
+    else:
+        yield from renderer(args.format).render(outcome, look)
+    if args.format in HUMAN:
+        yield from footer(outcome)
+
+
+def _show_settings(args: argparse.Namespace, configuration: Configuration) -> int:
+    from jitwatch.lint.show import settings_lines
+
+    for path in args.paths or ["."]:
+        for line in settings_lines(path, configuration):
+            print(line)
+    return CLEAN
+
+
+def _add_ignores(args: argparse.Namespace, outcome: Outcome) -> int:
+    from jitwatch.lint.ignore import add_ignores
+
+    written = add_ignores(outcome, args.reason)
+    comments = sum(written.values())
+    print(f"Added {comments} {'comment' if comments == 1 else 'comments'} in {len(written)} files.")
+    return FAILED if outcome.problems else CLEAN
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Many small immutable objects and hardly a cycle: collecting takes a fifth of a cold run."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _output(path: str | None) -> Iterator[TextIO]:
+    if path is None:
+        if hasattr(sys.stdout, "reconfigure"):
+            # A remark of somebody's in the source must not end the run in a UnicodeEncodeError.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        yield sys.stdout
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise JitwatchError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _wants_colour(out: TextIO) -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or out.isatty()
+
+
+def _codes(text: str) -> list[str]:
+    return [code for code in re.split(r"[,\s]+", text) if code]
+
+
+def _jobs(text: str) -> int:
+    jobs = int(text)
+    if jobs < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return jobs

@@ -1,0 +1,31 @@
+"""Lint again whenever a Python file or the configuration changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jitwatch.errors import JitwatchError
+
+
+def watch(paths: Sequence[str], lint: Callable[[], int]) -> int:
+    """Call ``lint`` now and after every change below ``paths``, until interrupted; returns its last answer.
+
+    Raises JitwatchError when the extra is not installed.
+    """
+    try:
+        from watchfiles import PythonFilter
+        from watchfiles import watch as changes
+    except ImportError:
+        raise JitwatchError("--watch needs watchfiles: pip install 'jitwatch[watch]'") from None
+    code = _announced(lint)
+    names = PythonFilter(extra_extensions=("pyproject.toml", ".gitignore"))
+    for _ in changes(*paths, watch_filter=names, raise_interrupt=False):
+        code = _announced(lint)
+    return code
+
+
+def _announced(lint: Callable[[], int]) -> int:
+    print("\x1b[2J\x1b[H", end="")
+    code = lint()
+    print("Watching for changes; Ctrl-C ends.", flush=True)
+    return code
