@@ -6,8 +6,8 @@ cached by content and linked with the others later. ``analyse_module`` fills it,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 
 
@@ -63,6 +63,10 @@ class Contiguity(Flag):
     """Masks the axis that is contiguous in memory: without ``% 16 == 0`` the access becomes scalar."""
     STRIDE = auto()
     """Multiplies the row index of an access whose other axis is contiguous: likewise."""
+    BASE = auto()
+    """Is the pointer, or an offset added to it, of an access along the contiguous axis."""
+    UNIT = auto()
+    """Is the stride of the axis that is contiguous when it is 1: Triton folds a 1 only if it specialises it."""
 
 
 class DecoratorKind(Enum):
@@ -110,6 +114,29 @@ class Keyword:
     text: str
 
 
+class Cardinality(Enum):
+    """How many values an argument can take over the life of a process."""
+
+    UNBOUNDED = "unbounded"
+    LOG2 = "log2"
+    """Powers of two of a length."""
+    FEW = "few"
+    ONE = "one"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A parameter that a decorator provides."""
+
+    name: str
+    cardinality: Cardinality
+    """If every argument it reads takes any value; what it really takes depends on those."""
+    text: str
+    span: Span
+    reads: tuple[str, ...]
+    """Arguments that the heuristic looks at."""
+
+
 @dataclass(frozen=True)
 class Decorator:
     """One decorator of a kernel, or one wrapping call (``k = triton.jit(k)``)."""
@@ -123,10 +150,8 @@ class Decorator:
     keywords: tuple[Keyword, ...] = ()
     listings: tuple[Listing, ...] = ()
     """Opt-out lists of a jit, key of an autotuner."""
-    settles: tuple[str, ...] = ()
+    settles: tuple[Settled, ...] = ()
     """Parameters that a heuristic or the autotuner's configurations provide."""
-    reads: tuple[str, ...] = ()
-    """Arguments that a heuristic looks at."""
     configurations: int | None = None
     """How many the autotuner tries, when it can be counted."""
 
@@ -143,6 +168,8 @@ class Pass:
     """As written: a name, or ``module.name``."""
     position: int | None
     keyword: str | None
+    direct: bool
+    """Unchanged, so that what the function learns of it holds for the kernel's parameter too."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +217,15 @@ class Kernel:
     memo: Memo = Memo.NOT_NESTED
     enclosing: str | None = None
     """Name of the function it is defined in."""
-    generated_name: bool = False
-    """The function is jitted by a call, not a decorator."""
+    by_call: bool = False
+    """The function is jitted by a call (``k = triton.jit(k)``), not by a decorator."""
+    is_entry: bool = True
+    """Reads the grid or writes memory. A jitted function that does neither is only ever called by others."""
+
+    @property
+    def key(self) -> Key:
+        """Identity within a project."""
+        return self.path, self.qualname, self.span.line
 
     def parameter(self, name: str) -> Parameter | None:
         """Return the parameter called ``name``."""
@@ -217,6 +251,10 @@ class Origin(Enum):
 
     LENGTH = "length"
     """The size of something that arrives per request: a token count, a batch, an element count."""
+    DIMENSION = "dimension"
+    """An inner dimension of an activation: a length or a constant, only names can tell."""
+    POOL = "pool"
+    """The size of a cache or buffer allocated once: one value in a process, another in the next."""
     MODEL_CONSTANT = "model constant"
     """Fixed once the model is loaded: hidden size, heads, vocabulary, the shape of a weight."""
     LITERAL = "literal"
@@ -225,16 +263,6 @@ class Origin(Enum):
     """Computed from a length: ``cdiv``, ``align``, a product."""
     TENSOR = "tensor"
     UNKNOWN = "unknown"
-
-
-class Cardinality(Enum):
-    """How many values an argument can take over the life of a process."""
-
-    UNBOUNDED = "unbounded"
-    LOG2 = "log2"
-    """Powers of two of a length."""
-    FEW = "few"
-    ONE = "one"
 
 
 @dataclass(frozen=True)
@@ -279,5 +307,41 @@ class Module:
     launches: tuple[Launch, ...] = ()
     imports: tuple[tuple[str, str], ...] = ()
     """Local name to dotted origin, such as ``("cdiv", "triton.cdiv")``."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Another name of a kernel and the kernel's own: ``run = triton.heuristics(...)(kernel)``."""
     calls: tuple[tuple[str, str], ...] = ()
     """Jitted caller and the function it calls."""
+
+
+Key = tuple[str, str, int]
+"""Path, qualified name and line of a kernel: a name may be defined once in each branch of an ``if``."""
+
+
+@dataclass(frozen=True)
+class BoundLaunch:
+    """A launch with its arguments laid over the kernel's parameters."""
+
+    launch: Launch
+    arguments: Mapping[str, LaunchValue]
+    options: Mapping[str, LaunchValue]
+    """Keywords that are no parameter: ``num_warps``, ``num_stages``, a project's own."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """Every linted file, joined: helpers' roles in their callers, launches at their kernels."""
+
+    modules: Mapping[str, Module] = field(default_factory=dict)
+    kernels: Mapping[str, tuple[Kernel, ...]] = field(default_factory=dict)
+    """Linked kernels by path. Their parameters' roles include what called helpers do."""
+    launches: Mapping[Key, tuple[BoundLaunch, ...]] = field(default_factory=dict)
+    helpers: frozenset[Key] = frozenset()
+    """Jitted functions that only other kernels call: they have no key of their own."""
+
+    def kernels_in(self, path: str) -> Iterator[Kernel]:
+        """Yield the kernels of a file that something launches, or may."""
+        return (each for each in self.kernels.get(path, ()) if each.key not in self.helpers)
+
+    def launches_of(self, kernel: Kernel) -> tuple[BoundLaunch, ...]:
+        """Return the launches of a kernel in the linted files."""
+        return self.launches.get(kernel.key, ())

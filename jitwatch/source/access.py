@@ -1,0 +1,95 @@
+"""Contiguity: whether a parameter's divisibility by 16 reaches the vector width of a load or store.
+
+A masked access along the axis that is contiguous in memory is vectorised only if the compiler knows that the
+mask is constant over each vector, which it does when the bound is divisible: ``vector_add`` of 2^28 bf16 on an
+H200 takes 372 us so and 1031 us without. A bound of any other axis costs nothing (256 against 255 us). A
+stride that multiplies the row index decides whether each row starts on the vector's grid: width 8 against 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+
+from jitwatch.source.model import Contiguity
+from jitwatch.source.polynomial import ALIGNMENT, Term, Value, is_aligned
+
+
+def access_costs(
+    address: Value,
+    mask: Value | None,
+    columns: frozenset[Hashable],
+    wraps: Mapping[Hashable, Value],
+) -> Iterator[tuple[str, Contiguity]]:
+    """Yield the parameters whose divisibility one access needs.
+
+    ``columns`` are the ranges indexed as the last axis (``[None, :]``), ``wraps`` the divisors of ranges taken
+    modulo something.
+    """
+    axis, unit = contiguous_axis(address, columns)
+    if axis is None:
+        return
+    if unit is not None:
+        yield unit, Contiguity.UNIT
+    rest = {term: factor for term, factor in address.terms.items() if ("arange", axis) not in term}
+    stray = [term for term, factor in rest.items() if not is_aligned(term, factor)]
+    if not stray:
+        for term, factor in rest.items():
+            if name := _decides(term, factor):
+                yield name, Contiguity.STRIDE if len(term) > 1 else Contiguity.BASE
+    if axis in wraps and (name := wraps[axis].parameter):
+        yield name, Contiguity.MASK
+    for left, right in mask.bounds if mask else ():
+        for inner, outer in ((left, right), (right, left)):
+            if axis in set(inner.aranges):
+                yield from _bound_costs(inner, outer, axis)
+
+
+def contiguous_axis(address: Value, columns: frozenset[Hashable]) -> tuple[Hashable | None, str | None]:
+    """Return the range that runs along memory, and the run-time stride that must be 1 for it, if any."""
+    candidates: list[tuple[bool, Hashable, str | None]] = []
+    for term, factor in address.terms.items():
+        aranges = [identity for kind, identity in term if kind == "arange"]
+        others = [each for each in term if each[0] != "arange"]
+        if len(aranges) != 1 or abs(factor) != 1:
+            continue
+        if not others:
+            return aranges[0], None
+        if len(others) == 1 and others[0][0] in ("param", "static"):
+            unit = str(others[0][1]) if others[0][0] == "param" else None
+            candidates.append((aranges[0] in columns, aranges[0], unit))
+    if not candidates:
+        return None, None
+    last, axis, unit = max(candidates, key=lambda each: each[0])
+    return (axis, unit) if last or len(candidates) == 1 else (None, None)
+
+
+def block_costs(
+    base: Value, shape: tuple[Value, ...], strides: tuple[Value, ...], checked: frozenset[int]
+) -> Iterator[tuple[str, Contiguity]]:
+    """Yield the parameters whose divisibility an access through a block pointer needs."""
+    dense = [dim for dim, stride in enumerate(strides) if dict(stride.terms) == {(): 1}]
+    if len(dense) != 1 or not all(is_aligned(term, factor) for term, factor in base.terms.items()):
+        return
+    if dense[0] in checked and dense[0] < len(shape) and (name := shape[dense[0]].parameter):
+        yield name, Contiguity.MASK
+    for dim, stride in enumerate(strides):
+        if dim not in dense and (name := stride.parameter):
+            yield name, Contiguity.STRIDE
+
+
+def _bound_costs(inner: Value, outer: Value, axis: Hashable) -> Iterator[tuple[str, Contiguity]]:
+    """Costs of one comparison ``inner < outer`` along the contiguous axis."""
+    sides = [*inner.terms.items(), *outer.terms.items()]
+    rest = [(term, factor) for term, factor in sides if ("arange", axis) not in term]
+    if all(is_aligned(term, factor) for term, factor in rest):
+        for term, factor in rest:
+            if name := _decides(term, factor):
+                yield name, Contiguity.MASK
+
+
+def _decides(term: Term, factor: int) -> str | None:
+    """The run-time parameter whose divisibility alone makes a term aligned."""
+    if factor % ALIGNMENT == 0 or any(kind in ("static", "known") for kind, _ in term):
+        return None
+    names = [str(identity) for kind, identity in term if kind == "param"]
+    return names[0] if len(names) == 1 else None

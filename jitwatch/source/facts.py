@@ -1,0 +1,141 @@
+"""What the launching code is known to pass: facts about host values, and how they combine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from jitwatch.source.model import Cardinality, Origin
+from jitwatch.source.names import NameHint, hint, is_index, is_pool, is_weight
+
+_LENGTHS = (Origin.LENGTH, Origin.DERIVED)
+_BY_WEIGHT = (
+    Origin.LENGTH,
+    Origin.DERIVED,
+    Origin.DIMENSION,
+    Origin.POOL,
+    Origin.TENSOR,
+    Origin.STRIDE,
+    Origin.UNKNOWN,
+    Origin.MODEL_CONSTANT,
+    Origin.LITERAL,
+)
+_BY_SPREAD = (Cardinality.UNBOUNDED, Cardinality.LOG2, Cardinality.FEW, Cardinality.ONE)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One host value."""
+
+    origin: Origin
+    cardinality: Cardinality = Cardinality.UNBOUNDED
+    hops: tuple[str, ...] = ()
+    soft: bool = False
+    """Told by position or name alone: the name of the variable it lands in may correct it."""
+    tensor: Tensor | None = None
+    items: tuple[Fact, ...] | None = None
+    """Elements of a tuple."""
+
+    @property
+    def is_length(self) -> bool:
+        """Whether it follows the size of a request."""
+        return self.origin in _LENGTHS
+
+    def via(self, hop: str) -> Fact:
+        """Add the assignment that it came through."""
+        return replace(self, hops=(*self.hops, hop)) if len(self.hops) < 6 else self
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of the host: its names, and its sizes and strides where the code spells them out."""
+
+    names: tuple[str, ...] = ()
+    sizes: tuple[Fact, ...] | None = None
+    strides: tuple[Fact, ...] | None = None
+    offset: bool = False
+    """A view that starts at a run-time position."""
+
+    def size(self, index: int | None, rank: int | None = None) -> Fact:
+        """Size of one dimension: spelled out, or guessed from the position and the tensor's name."""
+        if self.sizes is not None and index is not None and -len(self.sizes) <= index < len(self.sizes):
+            return self.sizes[index]
+        if any(is_weight(name) for name in self.names):
+            return CONSTANT
+        if index == 0 and any(is_pool(name) for name in self.names):
+            return Fact(Origin.POOL, Cardinality.ONE, soft=True)
+        if any(is_index(name) for name in self.names):
+            return Fact(Origin.LENGTH, soft=True)
+        rank = len(self.sizes) if self.sizes is not None else rank
+        if rank is not None and index is not None and index < 0:
+            index += rank
+        if index == 0:
+            return Fact(Origin.LENGTH, soft=True)
+        if index == -1 or (rank is not None and index == rank - 1):
+            return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
+        return Fact(Origin.DIMENSION, soft=True)
+
+    def stride(self, index: int | None) -> Fact:
+        """Stride of one dimension: the product of the sizes after it where those are spelled out."""
+        if index is not None and self.strides is not None and -len(self.strides) <= index < len(self.strides):
+            found = self.strides[index]
+            return found if found.is_length else Fact(Origin.STRIDE, found.cardinality, found.hops)
+        return Fact(Origin.STRIDE, Cardinality.ONE if index == -1 else Cardinality.FEW)
+
+
+UNKNOWN = Fact(Origin.UNKNOWN)
+LITERAL = Fact(Origin.LITERAL, Cardinality.ONE)
+CONSTANT = Fact(Origin.MODEL_CONSTANT, Cardinality.ONE)
+FLAG = Fact(Origin.MODEL_CONSTANT, Cardinality.FEW)
+
+
+def join(*facts: Fact) -> Fact:
+    """Merge what different branches pass: the one that varies most stands for all."""
+    if not facts:
+        return UNKNOWN
+    first = min(facts, key=lambda fact: _BY_WEIGHT.index(fact.origin))
+    spread = (
+        min((fact.cardinality for fact in facts), key=_BY_SPREAD.index)
+        if not first.is_length
+        else first.cardinality
+    )
+    return replace(first, cardinality=spread)
+
+
+def derive(*operands: Fact) -> Fact:
+    """Combine operands of arithmetic: anything computed from a length follows it."""
+    whole = join(*operands)
+    if whole.is_length:
+        varying = [fact for fact in operands if fact.is_length]
+        spread = min((fact.cardinality for fact in varying), key=_BY_SPREAD.index)
+        return Fact(Origin.DERIVED, spread, whole.hops)
+    origin = {Origin.LITERAL: Origin.LITERAL, Origin.TENSOR: Origin.UNKNOWN}.get(whole.origin, whole.origin)
+    return Fact(origin, whole.cardinality, whole.hops, soft=whole.soft)
+
+
+def named(fact: Fact, name: str) -> Fact:
+    """Correct a soft fact by the name of the variable that holds it."""
+    if not fact.soft:
+        return fact
+    hinted = hint(name)
+    if fact.origin in (Origin.DIMENSION, Origin.UNKNOWN) and hinted in (
+        NameHint.LENGTH,
+        NameHint.WEAK_LENGTH,
+    ):
+        return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
+    if fact.origin is Origin.MODEL_CONSTANT and hinted is NameHint.LENGTH:
+        return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
+    if hinted in (NameHint.CONSTANT, NameHint.TILE) and fact.origin is not Origin.POOL:
+        return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
+    return fact
+
+
+def guess(name: str) -> Fact:
+    """Fact about an argument or attribute of which only the name is known."""
+    hinted = hint(name)
+    if hinted in (NameHint.LENGTH, NameHint.WEAK_LENGTH):
+        return Fact(Origin.LENGTH, soft=True)
+    if hinted is NameHint.STRIDE:
+        return Fact(Origin.STRIDE, Cardinality.FEW)
+    if hinted in (NameHint.CONSTANT, NameHint.TILE):
+        return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
+    return Fact(Origin.UNKNOWN, soft=True)

@@ -1,0 +1,241 @@
+"""What the functions of Triton's language mean to the abstract run of a kernel's body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from jitwatch.source.model import Role
+from jitwatch.source.polynomial import NOTHING, Value, multiply, opaque, symbol
+
+if TYPE_CHECKING:
+    from jitwatch.source.body import BodyAnalysis
+
+Handler = Callable[["BodyAnalysis", ast.Call], Value]
+
+_MODULES = frozenset(
+    {"tl", "triton", "gl", "ttgl", "tle", "libdevice", "tldevice", "math", "tl_math", "language"}
+)
+_PYTHON = frozenset(
+    """range min max len abs int float bool print tuple list isinstance getattr hasattr sum static_range str
+    super type zip enumerate""".split()  # noqa: SIM905
+)
+
+
+def is_builtin(name: str, imports: Mapping[str, str]) -> bool:
+    """Whether a call's dotted name belongs to Triton's language or to Python."""
+    root, _, rest = name.partition(".")
+    if not rest:
+        origin = imports.get(name, "")
+        return name in _PYTHON or origin.startswith(("triton.", "math.")) or ".language." in origin
+    return root in _MODULES or imports.get(root, "").startswith(("triton", "math"))
+
+
+def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
+    """Return the argument at a position or under a name."""
+    for keyword in node.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return node.args[position] if len(node.args) > position else None
+
+
+def _receiver(node: ast.Call, run: BodyAnalysis) -> ast.expr | None:
+    """The value a method is called on, None for a function of a module."""
+    if isinstance(node.func, ast.Attribute):
+        owner = node.func.value
+        if not isinstance(owner, ast.Name) or owner.id in run.env:
+            return owner
+    return None
+
+
+def _others(run: BodyAnalysis, node: ast.Call, *seen: ast.expr | None) -> None:
+    for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+        if not any(each is other for other in seen):
+            run.evaluate(each)
+
+
+def _load(run: BodyAnalysis, node: ast.Call) -> Value:
+    address, mask = argument(node, 0, "pointer"), argument(node, 1, "mask")
+    receiver = _receiver(node, run)
+    if receiver is not None:
+        run.evaluate(receiver)
+        for each in node.args:
+            run.give(run.evaluate(each), Role.ADDRESS)
+        run.touches_memory = True
+        return symbol("opaque", id(node))
+    if address is None:
+        return run.generic_call(node)
+    place = run.evaluate(address)
+    mask_value = run.evaluate(mask) if mask is not None else None
+    run.access(place, mask_value, _checked(node))
+    _others(run, node, address, mask)
+    return symbol("opaque", id(node))
+
+
+def _store(run: BodyAnalysis, node: ast.Call) -> Value:
+    receiver = _receiver(node, run)
+    if receiver is not None:
+        run.evaluate(receiver)
+        for index, each in enumerate(node.args):
+            run.give(run.evaluate(each), Role.ADDRESS if index == 0 else Role.VALUE)
+        run.touches_memory = True
+        return NOTHING
+    address, value, mask = argument(node, 0, "pointer"), argument(node, 1, "value"), argument(node, 2, "mask")
+    if address is None:
+        return run.generic_call(node)
+    place = run.evaluate(address)
+    if value is not None:
+        run.give(run.evaluate(value), Role.VALUE)
+    mask_value = run.evaluate(mask) if mask is not None else None
+    run.access(place, mask_value, _checked(node))
+    _others(run, node, address, value, mask)
+    return NOTHING
+
+
+def _atomic(run: BodyAnalysis, node: ast.Call) -> Value:
+    place = run.evaluate(node.args[0]) if node.args else NOTHING
+    run.touches_memory = True
+    run.give(place, Role.ADDRESS)
+    for each in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
+        run.give(run.evaluate(each), Role.VALUE)
+    return symbol("opaque", id(node))
+
+
+def _checked(node: ast.Call) -> frozenset[int]:
+    """Dimensions that a block pointer's access checks."""
+    given = next((each.value for each in node.keywords if each.arg == "boundary_check"), None)
+    elements = given.elts if isinstance(given, ast.Tuple | ast.List) else []
+    return frozenset(
+        each.value for each in elements if isinstance(each, ast.Constant) and type(each.value) is int
+    )
+
+
+def _block_pointer(run: BodyAnalysis, node: ast.Call) -> Value:
+    names = ("base", "shape", "strides", "offsets")
+    given = [argument(node, position, name) for position, name in enumerate(names)]
+    base, shape, strides, offsets = (run.evaluate(each) if each is not None else NOTHING for each in given)
+    run.give(base, Role.ADDRESS)
+    run.give(offsets, Role.ADDRESS)
+    run.give(shape, Role.DESCRIPTOR)
+    run.give(strides, Role.DESCRIPTOR)
+    _others(run, node, *given)
+    whole = opaque(id(node), base, shape, strides, offsets)
+    return Value(whole.terms, whole.depends, items=(base, shape, strides, offsets), block=True)
+
+
+def _descriptor(run: BodyAnalysis, node: ast.Call) -> Value:
+    for index, each in enumerate((*node.args, *(keyword.value for keyword in node.keywords))):
+        run.give(run.evaluate(each), Role.DESCRIPTOR if index else Role.ADDRESS)
+    return symbol("opaque", id(node))
+
+
+def _arange(run: BodyAnalysis, node: ast.Call) -> Value:
+    for each in node.args:
+        run.give(run.evaluate(each), Role.SHAPE)
+    return symbol("arange", id(node))
+
+
+def _shaped(run: BodyAnalysis, node: ast.Call) -> Value:
+    """``zeros((BLOCK, D))``: the first argument is a shape."""
+    shape = argument(node, 0, "shape")
+    if shape is not None:
+        run.give(run.evaluate(shape), Role.SHAPE)
+    rest = [each for each in (*node.args, *(k.value for k in node.keywords)) if each is not shape]
+    return opaque(id(node), symbol("opaque", id(node)), *(run.evaluate(each) for each in rest))
+
+
+def _reshaped(run: BodyAnalysis, node: ast.Call) -> Value:
+    receiver = _receiver(node, run)
+    given = [*([receiver] if receiver is not None else []), *node.args, *(k.value for k in node.keywords)]
+    if not given:
+        return NOTHING
+    for each in given[1:]:
+        run.give(run.evaluate(each), Role.SHAPE)
+    return opaque(id(node), run.evaluate(given[0]))
+
+
+def _same(run: BodyAnalysis, node: ast.Call) -> Value:
+    """Casts and hints: the value stays what it is."""
+    receiver = _receiver(node, run)
+    value = receiver if receiver is not None else (node.args[0] if node.args else None)
+    _others(run, node, value)
+    return run.evaluate(value) if value is not None else NOTHING
+
+
+def _expand(run: BodyAnalysis, node: ast.Call) -> Value:
+    value = _same(run, node)
+    axis = argument(node, 1, "axis")
+    if isinstance(axis, ast.Constant) and axis.value == 0:
+        run.columns.update(value.aranges)
+    return value
+
+
+def _multiple(run: BodyAnalysis, node: ast.Call) -> Value:
+    value = _same(run, node)
+    if value.parameter:
+        return symbol("known", id(node), value.depends)
+    return value
+
+
+def _quotient(run: BodyAnalysis, node: ast.Call) -> Value:
+    for each in node.args[1:]:
+        run.give(run.evaluate(each), Role.DIVISOR)
+    return run.generic_call(node)
+
+
+def _assume(run: BodyAnalysis, node: ast.Call) -> Value:
+    run.assume(node.args)
+    return NOTHING
+
+
+def _ignored(run: BodyAnalysis, node: ast.Call) -> Value:
+    for each in node.args:
+        run.give(run.evaluate(each), Role.VALUE)
+    return NOTHING
+
+
+def _program(run: BodyAnalysis, node: ast.Call) -> Value:
+    run.touches_memory = True
+    return symbol("opaque", ("program", ast.dump(node.args[0]) if node.args else ""))
+
+
+def _advance(run: BodyAnalysis, node: ast.Call) -> Value:
+    value = _same(run, node)
+    for each in node.args:
+        given = run.evaluate(each)
+        if given is not value:
+            run.give(given, Role.ADDRESS)
+    return value
+
+
+def _product(run: BodyAnalysis, node: ast.Call) -> Value:
+    if len(node.args) != 2:
+        return run.generic_call(node)
+    return multiply(run.evaluate(node.args[0]), run.evaluate(node.args[1]), id(node))
+
+
+def _table(*rows: tuple[Handler, str]) -> dict[str, Handler]:
+    return {name: handler for handler, names in rows for name in names.split()}
+
+
+CALLS = _table(
+    (_load, "load async_load gather buffer_load"),
+    (_store, "store buffer_store scatter scatter_add"),
+    (_atomic, "atomic_add atomic_max atomic_min atomic_cas atomic_xchg atomic_and atomic_or atomic_xor"),
+    (_block_pointer, "make_block_ptr"),
+    (_descriptor, "make_tensor_descriptor make_tensor_desc _experimental_make_tensor_descriptor"),
+    (_arange, "arange"),
+    (_shaped, "zeros full empty ones"),
+    (_reshaped, "reshape view broadcast_to"),
+    (_same, "to cast max_contiguous max_constancy broadcast bitcast static_cast"),
+    (_expand, "expand_dims"),
+    (_multiple, "multiple_of"),
+    (_quotient, "cdiv div_rn fdiv floordiv"),
+    (_assume, "assume static_assert"),
+    (_ignored, "device_print static_print print device_assert"),
+    (_program, "program_id num_programs"),
+    (_advance, "advance"),
+    (_product, "mul"),
+)
+"""Handler of each function or method that means more than "some function of its arguments"."""
