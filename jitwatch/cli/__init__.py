@@ -19,6 +19,8 @@ from jitwatch.errors import JitwatchError
 COMMANDS = {
     "profile": "run a command and report which kernels recompiled, because of which argument",
     "report": "redraw the report of a run",
+    "lint": "find what will recompile, without running it",
+    "rule": "explain a lint rule",
 }
 """Name of the command (and of its module in this folder) to its one-line help, in the order of use."""
 
