@@ -366,11 +366,12 @@ def _bind(target: ast.expr, value: ast.expr, scope: Scope) -> None:
     if isinstance(target, ast.Name):
         scope.bindings.setdefault(target.id, []).append(Binding(value))
     elif isinstance(target, ast.Tuple | ast.List):
-        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts):
-            if not any(isinstance(each, ast.Starred) for each in (*value.elts, *target.elts)):
-                for one, other in zip(target.elts, value.elts, strict=True):
-                    _bind(one, other, scope)
-                return
+        elements = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+        starred_somewhere = any(isinstance(each, ast.Starred) for each in (*elements, *target.elts))
+        if len(elements) == len(target.elts) and not starred_somewhere:
+            for one, other in zip(target.elts, elements, strict=True):
+                _bind(one, other, scope)
+            return
         starred = next((i for i, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
         count = len(target.elts)
         for index, each in enumerate(target.elts):

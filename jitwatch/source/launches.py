@@ -127,9 +127,9 @@ def launched(node: ast.Call) -> tuple[ast.expr | None, str, list[ast.expr]]:
     func = node.func
     if isinstance(func, ast.Subscript) and not isinstance(func.slice, ast.Slice):
         return func.value, "launch", node.args
-    if isinstance(func, ast.Attribute) and func.attr in _METHODS and dotted(func.value):
-        if any(each.arg == "grid" for each in node.keywords):
-            return func.value, func.attr, node.args
+    has_grid = any(each.arg == "grid" for each in node.keywords)
+    if has_grid and isinstance(func, ast.Attribute) and func.attr in _METHODS and dotted(func.value):
+        return func.value, func.attr, node.args
     if dotted(func).rpartition(".")[2] == "partial" and node.args and isinstance(node.args[0], ast.Subscript):
         return node.args[0].value, "launch", node.args[1:]
     return None, "", []
