@@ -49,11 +49,18 @@ class Settings:
     """Folder that the patterns are relative to."""
     source: str | None = None
     """The pyproject.toml they come from."""
+    overrides: Overrides | None = None
+    """What the command line adds."""
 
     @functools.cached_property
     def chosen(self) -> frozenset[str]:
-        """Codes of the selected rules."""
-        return registry.choose((*self.select, *self.extend_select), self.ignore)
+        """Codes of the selected rules: the command line has the last word."""
+        over = self.overrides or Overrides()
+        if over.select:
+            return registry.choose((*over.select, *over.extend_select), over.ignore)
+        chosen = registry.choose((*self.select, *self.extend_select), self.ignore)
+        ignored = frozenset().union(*map(registry.matching, over.ignore))
+        return (chosen - ignored) | registry.choose(over.extend_select, over.ignore)
 
     def codes_for(self, path: str) -> frozenset[str]:
         """Codes of the rules that run on a file."""
@@ -65,17 +72,16 @@ class Settings:
 
     def excludes(self, path: str, *, folder: bool) -> bool:
         """Whether a pattern of ``exclude`` names this file or folder."""
-        return bool(self.exclude) and _spec(self.exclude).match_file(
-            _relative(path, self.root) + "/" * folder
-        )
+        patterns = self.exclude + (self.overrides.exclude if self.overrides else ())
+        return bool(patterns) and _spec(patterns).match_file(_relative(path, self.root) + "/" * folder)
 
 
-KEYS = tuple(f.name.replace("_", "-") for f in fields(Settings) if f.name not in ("root", "source"))
+KEYS = tuple(f.name.replace("_", "-") for f in fields(Settings) if f.name not in ("root", "source", "overrides"))
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line says about selection."""
+    """What the command line says: ``select`` replaces the file's, the others add to it."""
 
     select: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
@@ -83,17 +89,6 @@ class Overrides:
     exclude: tuple[str, ...] = ()
     isolated: bool = False
     """Read no configuration file."""
-
-    def over(self, settings: Settings) -> Settings:
-        """Lay them over a folder's settings: ``select`` replaces, the others add."""
-        if self.select:
-            settings = replace(settings, select=self.select, extend_select=(), ignore=())
-        return replace(
-            settings,
-            extend_select=settings.extend_select + self.extend_select,
-            ignore=settings.ignore + self.ignore,
-            exclude=settings.exclude + self.exclude,
-        )
 
 
 @dataclass
@@ -124,9 +119,9 @@ class Configuration:
         if not self.overrides.isolated:
             table = read_table(os.path.join(folder, "pyproject.toml"))
             if table is not None:
-                return self.overrides.over(table)
+                return replace(table, overrides=self.overrides)
         if parent == folder or self.overrides.isolated:
-            return self.overrides.over(Settings(root=os.getcwd()))
+            return Settings(root=os.getcwd(), overrides=self.overrides)
         return self.of(parent)
 
 

@@ -81,7 +81,7 @@ def find_suppressions(source: bytes, rules: Mapping[str, Rule]) -> list[Suppress
             if own:
                 foreign = [code for code in codes if code not in own]
                 found.append(_suppression(layout, comment, match, "noqa", own, foreign))
-    return found
+    return sorted(found, key=lambda suppression: suppression.start)
 
 
 def apply_suppressions(
