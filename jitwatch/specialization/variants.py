@@ -93,7 +93,9 @@ def _with_class(value: Value, word: str) -> str:
         off = value.get("mod16")
         return f"{word} (address % 16 = {off})" if off and "unaligned" in word else word
     shown = show_value(value)
-    return shown if shown == word else f"{shown} ({word})"
+    if shown == word:
+        return shown
+    return f"{shown} {word}" if word.startswith("(") else f"{shown} ({word})"
 
 
 def read_options(options: Mapping[str, Any]) -> Options:
