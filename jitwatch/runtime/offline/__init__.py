@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Callable
 
 from ...events import OFFLINE_ENV
+from .driver import Device, OfflineDriver
 from .notices import notices
 from .patches import Patches
 from .target import Target, parse_target
 
 __all__ = ["Target", "activate", "attach_torch", "deactivate", "parse_target"]
 
-_patches = Patches()
-_active: Target | None = None
+
+class _State:
+    """What is attached in this process."""
+
+    def __init__(self) -> None:
+        self.target: Target | None = None
+        self.triton: Patches | None = None
+        self.torch: Patches | None = None
+        self.cuda: Any = None
+        self.device = Device()
+
+
+_state = _State()
 
 
 def _no_notice(text: str) -> None:
@@ -26,32 +39,57 @@ def activate(target: str, execute: bool = True, notice: Callable[[str], None] = 
     `execute`: run launches in Triton's interpreter; False only compiles. `notice` is called once with each
     sentence that a reader of the measurements must know. Raises ValueError for an unknown target.
     """
-    global _active
     wanted = parse_target(target)
     notices.listen(notice)
-    if _active is not None:
+    if _state.triton is not None:
         return
+    _state.target = _state.target or wanted
+    _state.triton = _stand_in(_state.target, execute)
+    attach_torch()
+
+
+def _stand_in(target: Target, execute: bool) -> Patches:
     from triton.runtime import driver
 
-    from .driver import OfflineDriver
     from .execution import Executor
     from .tuning import choose_first
 
-    run: Any = Executor(_patches) if execute else (lambda *_: None)
-    stand_in = OfflineDriver(wanted, run)
-    _patches.set(driver, "_active" if hasattr(driver, "_active") else "active", stand_in)
-    choose_first(_patches)
-    _active = wanted
+    patches = Patches()
+    run: Any = Executor(patches) if execute else (lambda *_: None)
+    stand_in = OfflineDriver(target, _state.device, run)
+    for name in ("_active", "_default", "active", "default"):  # the first two from 3.6 on
+        if name in vars(driver):
+            patches.set(driver, name, stand_in)
+    choose_first(patches)
+    return patches
 
 
 def attach_torch() -> None:
-    """Teach torch to answer as a GPU. Call it when ``import torch`` has finished; again is harmless."""
+    """Teach torch, if it is imported, to answer as a GPU. Call it when ``import torch`` has finished.
+
+    Before ``activate`` the target is the one in ``JITWATCH_OFFLINE``; without either nothing happens. Calling
+    it again is harmless.
+    """
+    if _state.torch is not None or "torch" not in sys.modules:
+        return
+    if _state.target is None:
+        named = os.environ.get(OFFLINE_ENV)
+        if not named:
+            return
+        _state.target = parse_target(named)
+    from .cuda import OfflineCuda
+
+    _state.torch = Patches()
+    _state.cuda = OfflineCuda(_state.target, _state.device, _state.torch)
 
 
 def deactivate() -> None:
-    """Put back what was replaced. Tensors keep their values; compiled kernels stay cached."""
-    global _active
-    _patches.restore()
+    """Put back what was replaced. Tensors keep their values, and compiled kernels stay cached."""
+    if _state.cuda is not None:
+        _state.cuda.detach()
+    for patches in (_state.torch, _state.triton):
+        if patches is not None:
+            patches.restore()
     notices.forget()
     notices.listen(None)
-    _active = None
+    _state.__init__()  # type: ignore[misc]

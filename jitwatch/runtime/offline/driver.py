@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
 
 from .target import Target
 
-Run = Callable[[Any, str, Tuple[int, int, int], Sequence[Any]], None]
-"""Executes a launch: the source it was compiled from, the kernel's name, the grid, the launcher's arguments."""
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a compiled kernel."""
+
+    source: Any
+    """Triton's ASTSource, which it was compiled from."""
+    name: str
+    grid: tuple[int, int, int]
+    debug: bool
+    """Compiled with assertions on."""
+    values: Sequence[Any]
+    """What the launcher was given: every argument, up to Triton 3.2 without the constexprs."""
+
+
+Run = Callable[[Launch], None]
 
 
 class Device:
@@ -85,13 +100,14 @@ def make_launcher_class(run: Run) -> type:
         def __init__(self, source: Any, metadata: Any) -> None:
             self.source = source
             self.name = getattr(metadata, "name", "?")
+            self.debug = bool(getattr(metadata, "debug", False))
 
         def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
             _stream, _function, _packed, metadata, enter, leave, *args = rest
             if enter is not None:
                 enter(metadata)
             if x * y * z > 0:
-                run(self.source, self.name, (x, y, z), args)
+                run(Launch(self.source, self.name, (x, y, z), self.debug, args))
             if leave is not None:
                 leave(metadata)
 
@@ -101,11 +117,11 @@ def make_launcher_class(run: Run) -> type:
 class OfflineDriver:
     """What ``triton.runtime.driver.set_active`` is given."""
 
-    def __init__(self, target: Target, run: Run) -> None:
+    def __init__(self, target: Target, device: Device, run: Run) -> None:
         from triton.backends.compiler import GPUTarget
 
         self.target = target
-        self.device = Device()
+        self.device = device
         self.utils = Utils(target, self.device)
         self.launcher_cls = make_launcher_class(run)
         self._gpu_target = GPUTarget(target.backend, target.arch, target.warp_size)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import Any, Sequence
 
+from . import streams, tuning
+from .driver import Launch
 from .functions import Functions, make_callable
 from .language import InterpretedLanguage, guard_compiler
 from .notices import notices
@@ -20,24 +23,26 @@ class Execution:
 
     def __init__(self, patches: Patches) -> None:
         self.interpreter: Any = importlib.import_module("triton.runtime.interpreter")
-        from . import repairs
+        # These need numpy too.
+        from .libdevice import add_libdevice
+        from .repairs import repair_interpreter
 
-        repairs.repair_builder(self.interpreter, DeviceAssertion)
+        repair_interpreter(self.interpreter, DeviceAssertion, patches)
         self.language = InterpretedLanguage(self.interpreter)
-        repairs.repair_libdevice(self.language)
+        add_libdevice(self.language)
         self.functions = Functions(self.language)
         make_callable(self.functions, patches)
 
-    def run(self, source: Any, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
-        """Run every program of `grid`, one after the other in the order of their ids.
-
-        `source` is the ASTSource the launch was compiled from, `values` what its launcher was given.
-        """
-        jit = source.fn
+    def run(self, launch: Launch) -> None:
+        """Run every program of the grid, one after the other in the order of their ids."""
         with self.language.in_place():
             self.functions.begin()
             try:
-                self._run_programs(jit, grid, self._arguments(source, values))
+                builder = self.interpreter.interpreter_builder
+                builder.options = replace(builder.options, debug=launch.debug)
+                self._run_programs(
+                    launch.source.fn, launch.grid, self._arguments(launch.source, launch.values)
+                )
             finally:
                 self.functions.end()
 
@@ -94,7 +99,7 @@ class Execution:
                 else "float32"
             )
         dtype = getattr(tl, type_)
-        if type_ == "bfloat16":  # only by annotation; numpy has none, and two more bytes change no result
+        if type_ == "bfloat16":  # only by annotation; numpy has none
             dtype = tl.float32
         data = numpy.array([value]).astype(self.interpreter._get_np_dtype(dtype))
         return tl.tensor(self.interpreter.TensorHandle(data, dtype), dtype)
@@ -127,19 +132,31 @@ class Executor:
         self._execution: Execution | None = None
         guard_compiler(patches)
 
-    def __call__(self, source: Any, name: str, grid: tuple[int, int, int], values: Sequence[Any]) -> None:
-        """Run one launch. Raises DeviceAssertion when the kernel's own assertion failed."""
-        if not hasattr(source, "fn") or getattr(source.fn, "is_gluon", lambda: False)():
+    def __call__(self, launch: Launch) -> None:
+        """Run one launch, and keep it if a graph is being captured. Raises DeviceAssertion when the kernel's own
+        assertion failed.
+        """
+        if tuning.in_trial():
+            return
+        if (
+            getattr(launch.source, "fn", None) is None
+            or getattr(launch.source.fn, "is_gluon", lambda: False)()
+        ):
             notices.say(
-                f"kernel {name} was compiled but not run: the interpreter runs only triton.language kernels"
+                f"kernel {launch.name} was compiled but not run: only triton.language can be interpreted"
             )
             return
+        self._run(launch)
+        if streams.state.tape is not None:
+            streams.state.tape.steps.append(lambda: self._run(launch))
+
+    def _run(self, launch: Launch) -> None:
         try:
             if self._execution is None:
                 self._execution = Execution(self._patches)
-            self._execution.run(source, grid, values)
+            self._execution.run(launch)
         except DeviceAssertion:
             raise
         except Exception as error:  # noqa: BLE001  the interpreter's limits must not end the program
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            notices.say(f"kernel {name} was compiled but not run, its outputs are unwritten: {reason}")
+            notices.say(f"kernel {launch.name} was compiled but not run, its outputs are unwritten: {reason}")

@@ -32,6 +32,7 @@ class InterpretedLanguage:
         self._tl = tl
         with lock:
             self._swaps = self._find_swaps() + self._find_method_swaps()
+        self._mend_index()
         self._by_identity = {id(old): new for _, _, old, new in self._swaps if callable(old)}
 
     def _find_swaps(self) -> list[_Swap]:
@@ -57,6 +58,12 @@ class InterpretedLanguage:
             for name, member in list(vars(self._tl.tensor).items())
             if hasattr(member, "fn") and hasattr(member, "params")
         ]
+
+    def _mend_index(self) -> None:
+        """``range(tensor)``: up to 3.6 an array of one element is given to int(), which numpy 2.4 refuses."""
+        for position, (owner, name, old, _) in enumerate(self._swaps):
+            if owner is self._tl.tensor and name == "__index__":
+                self._swaps[position] = (owner, name, old, lambda tensor: int(tensor.handle.data.item()))
 
     @staticmethod
     def _apply(swaps: list[_Swap], interpreted: bool) -> None:

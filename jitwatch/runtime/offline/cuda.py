@@ -1,0 +1,115 @@
+"""Teaches torch to answer as a GPU: puts together what the modules beside it do."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+from torch.utils import _device
+
+from .autocast import Autocast
+from .devices import Devices, replace_cuda_functions
+from .driver import Device
+from .entries import keep_mode
+from .mode import OfflineMode
+from .moves import Moves
+from .notices import notices
+from .patches import Patches
+from .target import Target
+from .tensors import place_of_storage, put_storage
+
+
+class OfflineCuda:
+    """torch as a GPU's, from construction until ``detach``."""
+
+    def __init__(self, target: Target, state: Device, patches: Patches) -> None:
+        devices = Devices(target, state)
+        self.mode = OfflineMode(devices.current)
+        Moves(self.mode)
+        Autocast(self.mode, patches)
+        keep_mode(self.mode, patches)
+        replace_cuda_functions(devices, patches)
+        _accept_gpu_generators(devices, patches)
+        _accept_gpu_indices(patches)
+        _load_gpu_storages(self.mode)
+        _compile_nothing(patches)
+        patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
+        self.mode.__enter__()
+
+    def detach(self) -> None:
+        """Switch the mode of this thread off; the patches are restored by their owner."""
+        stack = torch.overrides._get_current_function_mode_stack()
+        if stack and stack[-1] is self.mode:
+            self.mode.__exit__(None, None, None)
+
+
+def _accept_gpu_generators(devices: Devices, patches: Patches) -> None:
+    """``torch.Generator(device="cuda")`` draws on the CPU."""
+    plain = torch.Generator
+
+    class Meta(type(plain)):  # type: ignore[misc]
+        def __instancecheck__(cls, value: object) -> bool:
+            return isinstance(value, plain)
+
+    class Generator(plain, metaclass=Meta):  # type: ignore[misc]
+        def __new__(cls, device: Any = "cpu") -> Any:
+            asked = torch.device(device)
+            made = plain.__new__(cls, "cpu" if asked.type == "cuda" else asked)
+            made._jitwatch_place = asked
+            return made
+
+        def __init__(self, device: Any = "cpu") -> None:
+            pass
+
+        @property
+        def device(self) -> Any:
+            place = self._jitwatch_place
+            return torch.device("cuda", devices.index(place)) if place.type == "cuda" else place
+
+    patches.set(torch, "Generator", Generator)
+
+
+def _accept_gpu_indices(patches: Patches) -> None:
+    """``module.to(0)``: torch reads the 0 as an accelerator's index, and there is none."""
+    parse: Callable[..., Any] = torch._C._nn._parse_to
+
+    def parse_to(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], int) and not isinstance(args[0], bool):
+            args = (torch.device("cuda", args[0]), *args[1:])
+        return parse(*args, **kwargs)
+
+    patches.set(torch._C._nn, "_parse_to", parse_to)
+
+
+def _load_gpu_storages(mode: OfflineMode) -> None:
+    """``torch.load`` of a file with GPU tensors, or to a GPU; ``torch.save`` writes where they were."""
+
+    def tag(storage: Any) -> Any:
+        place = place_of_storage(getattr(storage, "_untyped_storage", storage))
+        return None if place is None else str(place)
+
+    def restore(storage: Any, location: str) -> Any:
+        if not location.startswith("cuda"):
+            return None
+        put_storage(storage, mode.device(location))
+        return storage
+
+    # Before torch's own entry for cuda (priority 20), which asks the real runtime.
+    torch.serialization.register_package(1, tag, restore)
+
+
+def _compile_nothing(patches: Patches) -> None:
+    """``torch.compile`` returns its argument: the compiler would generate code for the CPU."""
+
+    def compile_nothing(model: Any = None, **options: Any) -> Any:
+        notices.say(
+            "torch.compile ran eagerly offline: the kernels it would generate for a GPU are not in the profile"
+        )
+        return (lambda function: function) if model is None else model
+
+    patches.set(torch, "compile", compile_nothing)
+
+
+def device_context_is_known() -> bool:
+    """Whether this torch keeps its default device the way the mode expects (2.0 and later)."""
+    return hasattr(_device, "DeviceContext") and hasattr(torch._C, "_get_function_stack_at")
