@@ -47,12 +47,9 @@ class OpenMiss:
 
 
 class Recorder:
-    """Watches one imported Triton and sends events to `sink`. Attach once a process; `detach` undoes it.
+    """Watches one imported Triton and sends events to `sink`. Attach once a process; `detach` undoes it."""
 
-    `offline`: the stand-in device is active, whose autotuners take their first configuration.
-    """
-
-    def __init__(self, triton: ModuleType, sink: Sink, offline: bool = False) -> None:
+    def __init__(self, triton: ModuleType, sink: Sink) -> None:
         self.sink = sink
         self.places = hooks.Places(triton)
         self.kernels = KernelBook(sink)
@@ -60,7 +57,7 @@ class Recorder:
         self.open: list[OpenMiss] = []
         self.local = threading.local()
         self.compiles = CompileWatch(self, self.places)
-        self.tuning = TuneWatch(self, triton, self.places.tuned, offline)
+        self.tuning = TuneWatch(self, triton, self.places.tuned)
 
     def attach(self) -> None:
         """Take the hooks this Triton has."""

@@ -22,7 +22,7 @@ def start(triton: ModuleType, directory: str) -> None:
     """Watch the Triton that was just imported, for the run in `directory`."""
     target = os.environ.get(events.OFFLINE_ENV) or None
     journal = Journal(directory, lambda: _header(triton, recorder, target))
-    recorder = Recorder(triton, journal.write, offline=target is not None)
+    recorder = Recorder(triton, journal.write)
     journal.open()
     if target:
         from . import offline

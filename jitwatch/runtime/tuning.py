@@ -42,9 +42,8 @@ class Tuning:
 class TuneWatch:
     """Follows every Autotuner of one Triton for the recorder."""
 
-    def __init__(self, recorder: Recorder, triton: ModuleType, listener: Slot | None, offline: bool) -> None:
+    def __init__(self, recorder: Recorder, triton: ModuleType, listener: Slot | None) -> None:
         self.recorder = recorder
-        self.offline = offline
         self.listener = listener
         module = sys.modules.get(triton.__name__ + ".runtime.autotuner")
         self.autotuner: Any = getattr(module, "Autotuner", None)
@@ -102,9 +101,6 @@ class TuneWatch:
         local = frame.f_locals
         if frame.f_code.co_name == "run" and "key" in local:
             self.local.tuning = Tuning(tuner, local["key"], _by_name(tuner, local["_args"]), len(pruned))
-            if self.offline and len(pruned) == 1 and self.listener is not None:
-                # Offline one candidate is left, and 3.8 and later neither benchmark one nor tell of it.
-                self._finish(self.local.tuning, pruned[0], cached=False)
 
     def _time(self, bench: Any) -> Any:
         @functools.wraps(bench)

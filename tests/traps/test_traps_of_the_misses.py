@@ -231,10 +231,10 @@ def test_trap_09_candidates_are_grouped_under_their_tuning(write: Write, profile
     program = write(
         """
         import time
-        from _jitwatch.runtime.offline.driver import OfflineDriver
+        from _jitwatch.runtime.offline.driver import Device, OfflineDriver
         from _jitwatch.runtime.offline.target import parse_target
 
-        triton.runtime.driver.set_active(OfflineDriver(parse_target("cuda:90"), lambda *_: None))
+        triton.runtime.driver.set_active(OfflineDriver(parse_target("cuda:90"), Device(), lambda _: None))
 
         def bench(call, quantiles):
             call()
