@@ -45,8 +45,10 @@ class Launch:
                 )
 
     def _read_triton(self, name: str, frame: FrameType) -> None:
-        if name == "_call_hook" and self.options is None:
-            self.options = frame.f_locals.get("options")
+        if name == "_call_hook":
+            # What ran between Triton and this hook was another tool's hook that chains to it, not the launch.
+            self.stack.clear()
+            self.options = self.options or frame.f_locals.get("options")
         elif name == "run" and not self.arguments and "bound_args" in frame.f_locals:
             local = frame.f_locals
             self.arguments = dict(local["bound_args"])
