@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from jitwatch.lint.finding import Applicability, Edit, Finding
 from jitwatch.lint.rule import Invalid, Rule, Valid
 
 if TYPE_CHECKING:
-    from jitwatch.source.model import Entry, Kernel, Listing, Module, Project
+    from jitwatch.source.model import Entry, Kernel, Launch, Listing, Module, Parameter, Project
 
 OPT_OUTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 
@@ -184,6 +185,27 @@ class UselessOptOut(Rule):
                 tl.store(x + n, 0.0)
             """,
         ),
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["shape"])
+            def fill(x, shape):
+                tl.store(x + shape[0] * shape[1], 0.0)
+
+            def run(x):
+                fill[(1,)](x, (x.shape[0], x.shape[1]))
+            """,
+            (
+                (
+                    4,
+                    32,
+                    "`do_not_specialize` of `fill` does not reach the elements of the tuple that example.py:9 "
+                    "passes for `shape`: each is specialised",
+                ),
+            ),
+        ),
     )
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
@@ -193,6 +215,7 @@ class UselessOptOut(Rule):
                 listing = kernel.jit.listing(keyword)
                 if listing is None:
                     continue
+                yield from self._tuples(module, project, kernel, listing)
                 if listing.form == "string":
                     yield self._string(module, kernel, listing)
                 elif listing.literal:
@@ -218,49 +241,91 @@ class UselessOptOut(Rule):
             else [],
         )
 
+    def _tuples(
+        self, module: Module, project: Project, kernel: Kernel, listing: Listing
+    ) -> Iterator[Finding]:
+        for entry in listing.entries:
+            parameter = _parameter(kernel, entry)
+            launch = parameter and _tuple_launch(project, kernel, parameter)
+            if parameter and launch:
+                yield self.finding(
+                    module,
+                    entry.span,
+                    f"`{listing.keyword}` of `{kernel.name}` does not reach the elements of the tuple that "
+                    f"{launch.path}:{launch.span.line} passes for `{parameter.name}`: each is specialised",
+                    kernel=kernel.name,
+                    parameter=parameter.name,
+                    remedy="pass the elements as parameters of their own, and list those",
+                )
+
     def _entry(self, module: Module, kernel: Kernel, listing: Listing, position: int) -> Iterator[Finding]:
         entry = listing.entries[position]
-        what = f"`{listing.keyword}` of `{kernel.name}` names"
-        if entry.name is None and entry.position is None:
+        parameter = _parameter(kernel, entry)
+        if (parameter and not parameter.is_constexpr) or (entry.name is None and entry.position is None):
             return
-        parameter = kernel.parameter(entry.name) if entry.name is not None else None
-        if entry.position is not None and 0 <= entry.position < len(kernel.parameters):
-            parameter = kernel.parameters[entry.position]
+        what, remedy = _useless(kernel, entry, parameter)
         edit = removal(listing, position)
         applicability = Applicability.SAFE if edit else Applicability.DISPLAY
-        if parameter is not None:
-            if not parameter.is_constexpr:
-                return
-            message = (
-                f"{what} the constexpr `{parameter.name}`, which compiles at every new value all the same; "
-                "from Triton 3.6 on this is a CompilationError"
-            )
-            remedy = "take it out of the list, or drop its tl.constexpr if the kernel can do without"
-        elif entry.position is not None:
-            message = (
-                f"{what} position {entry.position}, but its parameters are 0 to "
-                f"{len(kernel.parameters) - 1}: Triton ignores it without a word"
-            )
-            remedy = "name the parameter instead: positions shift when a parameter is added"
-        else:
-            message = f"{what} `{entry.name}`, which no parameter is called: Triton ignores it without a word"
-            close = _nearest(entry, listing, kernel)
-            remedy = f"did you mean `{close}`?" if close else "take it out of the list"
-            if close:
-                applicability, edit = (
-                    Applicability.UNSAFE,
-                    Edit(entry.span.start, entry.span.end, _quoted(close)),
-                )
+        close = None if parameter else _nearest(entry, listing, kernel)
+        if close:
+            remedy = f"did you mean `{close}`?"
+            applicability, edit = Applicability.UNSAFE, Edit(entry.span.start, entry.span.end, _quoted(close))
         yield self.finding(
             module,
             entry.span,
-            message,
+            f"`{listing.keyword}` of `{kernel.name}` names {what}",
             kernel=kernel.name,
             parameter=parameter.name if parameter else None,
             remedy=remedy,
             applicability=applicability,
             edits=[edit] if edit else [],
         )
+
+
+def _useless(kernel: Kernel, entry: Entry, parameter: Parameter | None) -> tuple[str, str]:
+    """Say why an entry does nothing, and what to do about it."""
+    if parameter is not None:
+        return (
+            f"the constexpr `{parameter.name}`, which compiles at every new value all the same; "
+            "from Triton 3.6 on this is a CompilationError",
+            "take it out of the list, or drop its tl.constexpr if the kernel can do without",
+        )
+    if entry.position is not None:
+        return (
+            f"position {entry.position}, but its parameters are 0 to {len(kernel.parameters) - 1}: "
+            "Triton ignores it without a word",
+            "name the parameter instead: positions shift when a parameter is added",
+        )
+    return (
+        f"`{entry.name}`, which no parameter is called: Triton ignores it without a word",
+        "take it out of the list",
+    )
+
+
+def _parameter(kernel: Kernel, entry: Entry) -> Parameter | None:
+    """Find the parameter that Triton finds for an entry."""
+    return next(
+        (each for each in kernel.parameters if entry.name == each.name or entry.position == each.index), None
+    )
+
+
+def _tuple_launch(project: Project, kernel: Kernel, parameter: Parameter) -> Launch | None:
+    """Find a launch that passes a tuple for a parameter."""
+    for bound in project.launches_of(kernel):
+        value = bound.arguments.get(parameter.name)
+        if value is not None and _is_tuple(value.text):
+            return bound.launch
+    return None
+
+
+def _is_tuple(text: str) -> bool:
+    """Whether an argument, as written at a launch, is a tuple."""
+    if not text.startswith("("):
+        return False
+    try:
+        return isinstance(ast.parse(text, mode="eval").body, ast.Tuple)
+    except SyntaxError:  # shortened by the source model
+        return False
 
 
 def removal(listing: Listing, position: int) -> Edit | None:

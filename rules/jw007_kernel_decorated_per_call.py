@@ -16,15 +16,18 @@ class KernelDecoratedPerCall(Rule):
     """Decorate a kernel once, not at every call of the function around it.
 
     ## What it does
-    Finds `@triton.jit` functions, and `triton.jit(f)` calls, inside a function that builds the kernel anew each
-    time it runs. Factories that keep what they build are fine: `functools.cache` and `lru_cache`, a module
-    global that is filled once, a dictionary. So are tests and `main`, which run once.
+    Finds `@triton.jit` functions, and `triton.jit(f)` calls, inside a function that launches the kernel too,
+    and so builds it anew each time it runs. Functions that keep what they build are fine: `functools.cache`
+    and `lru_cache`, a module global that is filled once, a dictionary. So are tests and `main`, which run once.
 
     ## Why is this bad?
     The in-memory cache of compiled variants belongs to the decorated function object. A new object starts with
     an empty one, so that every launch through it misses: a read of the disk cache, some 2 ms, at best, and a
     whole compile of 70 ms and more where the disk cache is cold or the source differs by a captured value. The
     old object's compiled code is not freed while a reference to it lives.
+
+    ## Known problems
+    A function that returns the kernel it builds is left alone, even where its callers do not keep it.
 
     ## Example
     ```python
@@ -97,6 +100,25 @@ class KernelDecoratedPerCall(Rule):
             """\
             import triton
 
+            _kernel = None
+
+            def make():
+                @triton.jit
+                def kernel(x, n):
+                    pass
+                return kernel
+
+            def fill(x):
+                global _kernel
+                if _kernel is None:
+                    _kernel = make()
+                _kernel[(1,)](x, x.numel())
+            """
+        ),
+        Valid(
+            """\
+            import triton
+
             class Kernels:
                 @staticmethod
                 @triton.jit
@@ -143,7 +165,8 @@ class KernelDecoratedPerCall(Rule):
         from jitwatch.source.model import Memo
 
         for kernel in module.kernels:
-            if kernel.memo is Memo.PER_CALL and not _runs_once(kernel.enclosing or ""):
+            per_call = kernel.memo is Memo.PER_CALL and not _runs_once(kernel.enclosing or "")
+            if per_call and _launched_where_built(kernel, module):
                 yield self._finding(module, kernel)
 
     def _finding(self, module: Module, kernel: Kernel) -> Finding:
@@ -155,6 +178,13 @@ class KernelDecoratedPerCall(Rule):
             kernel=kernel.name,
             remedy=f"move it to module level, or put functools.cache on `{kernel.enclosing}`",
         )
+
+
+def _launched_where_built(kernel: Kernel, module: Module) -> bool:
+    return any(
+        launch.target == kernel.name and launch.function.rpartition(".")[2] == kernel.enclosing
+        for launch in module.launches
+    )
 
 
 def _runs_once(function: str) -> bool:
