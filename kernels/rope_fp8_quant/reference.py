@@ -37,7 +37,7 @@ def inverse_rope_fp8_quant(
     of a position. H heads are n_groups groups of H / n_groups.
 
     Returns ``values`` e4m3fn [T, n_groups, D], D = H / n_groups * 512, and ``scales``: fp32
-    [T', n_groups, D / 128] or, packed, int32 [T', n_groups, D / 512] whose bytes are the biased exponents of a
+    [n_groups, T', D / 128] or, packed, int32 [n_groups, T', D / 512] whose bytes are the biased exponents of a
     head's four scales, lowest chunk first. T' is T rounded up to 4; the rows past T are zero.
     """
     tokens, heads, _ = o.shape
@@ -45,11 +45,10 @@ def inverse_rope_fp8_quant(
     exponents = scale_exponents(rotated.abs().amax(-1))
     values = (rotated / torch.exp2(exponents.double())[..., None]).clamp(-FP8_MAX, FP8_MAX)
     scales = pack(exponents) if packed_scales else torch.exp2(exponents.double()).float()
-    padding = scales.new_zeros(-tokens % SCALE_ALIGNMENT, scales.shape[1])
+    scales = torch.cat([scales, scales.new_zeros(-tokens % SCALE_ALIGNMENT, scales.shape[1])])
     return (
-        # fp8 rounds float32 numbers here: torch has no direct cast, and none is needed (see `rotate_back`).
-        values.float().to(torch.float8_e4m3fn).view(tokens, n_groups, -1),
-        torch.cat([scales, padding]).view(tokens + padding.shape[0], n_groups, -1),
+        values.float().to(torch.float8_e4m3fn).view(tokens, n_groups, heads // n_groups * HEAD),
+        scales.unflatten(1, (n_groups, scales.shape[1] // n_groups)).transpose(0, 1),
     )
 
 
