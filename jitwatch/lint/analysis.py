@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import gc
 import os
 import warnings
@@ -85,9 +85,7 @@ def _analyse_one(task: tuple[str, bytes, tuple[tuple[str, ...], tuple[str, ...]]
     from jitwatch.source import analyse_module
 
     try:
-        with warnings.catch_warnings():
-            # `"\d"` in somebody's file is a warning of the parser's, on stderr, about nothing we look at.
-            warnings.simplefilter("ignore")
+        with _quiet_parser():
             return path, dumps(analyse_module(path, source, jit=jit, autotune=autotune)), None
     except Exception as error:  # noqa: BLE001 (one strange file must not stop the others)
         return path, b"", problem_of(path, source, error)
@@ -95,12 +93,15 @@ def _analyse_one(task: tuple[str, bytes, tuple[tuple[str, ...], tuple[str, ...]]
 
 def problem_of(path: str, source: bytes, error: Exception) -> Problem:
     """Say in one line why a file could not be analysed."""
-    if isinstance(error, SyntaxError):
-        return Problem(path, error.lineno, error.offset, f"not valid Python 3: {error.msg}")
-    if isinstance(error, ValueError) and b"\0" in source:
+    if isinstance(error, (SyntaxError, ValueError)) and b"\0" in source:
         before = source[: source.index(b"\0")]
         column = len(before) - before.rfind(b"\n")
         return Problem(path, before.count(b"\n") + 1, column, "not valid Python 3: it holds a NUL byte")
+    if isinstance(error, SyntaxError):
+        return Problem(path, error.lineno, error.offset, f"not valid Python 3: {error.msg}")
+    if isinstance(error, UnicodeDecodeError):
+        line = source.count(b"\n", 0, error.start) + 1
+        return Problem(path, line, None, f"not valid Python 3: not {error.encoding}: {error.reason}")
     if isinstance(error, (RecursionError, MemoryError)):
         return Problem(path, None, None, "nested too deeply to be parsed")
     return Problem(path, None, None, internal_error(error))
@@ -116,12 +117,21 @@ def internal_error(error: Exception) -> str:
     return f"internal error, please report it: {type(error).__name__}{place}: {text}"
 
 
+@contextlib.contextmanager
+def _quiet_parser() -> Iterator[None]:
+    """Parsing warns on stderr of `"\\d"` in somebody's file, which is not what we look at."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 def check_syntax(path: str, source: bytes) -> Problem | None:
     """Parse a file that nothing else would parse."""
+    from jitwatch.source.text import SourceText
+
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
+        with _quiet_parser():
+            SourceText(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return problem_of(path, source, error)
     return None

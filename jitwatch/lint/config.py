@@ -76,7 +76,9 @@ class Settings:
         return bool(patterns) and _spec(patterns).match_file(_relative(path, self.root) + "/" * folder)
 
 
-KEYS = tuple(f.name.replace("_", "-") for f in fields(Settings) if f.name not in ("root", "source", "overrides"))
+KEYS = tuple(
+    f.name.replace("_", "-") for f in fields(Settings) if f.name not in ("root", "source", "overrides")
+)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class _Ignores:
         """Those between the root of the repository and ``path``; none when it is in no repository."""
         start = os.path.abspath(path)
         parents = list(Path(start).parents)
-        root = next((i for i, p in enumerate(parents) if (p / ".git").exists()), None)
+        root = next((i for i, p in enumerate(parents) if os.path.exists(p / ".git")), None)
         ignores = cls()
         if root is not None and not os.path.exists(os.path.join(start, ".git")):
             for parent in reversed(parents[: root + 1]):

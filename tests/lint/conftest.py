@@ -16,13 +16,13 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["num_token"])
-def scale(x, num_tokens, factor):
-    tl.store(x + num_tokens, factor)
+@triton.jit(do_not_specialize=["seeds"])
+def scale(x, seed, factor):
+    tl.store(x, seed * factor)
 """
-"""One finding of JW006, at 5:32."""
+"""One finding of JW006, at 5:32, and none of another rule."""
 
-GOOD = BAD.replace('"num_token"', '"num_tokens"').replace("factor)", "factor: tl.float32)", 1)
+GOOD = BAD.replace('"seeds"', '"seed"')
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def log(outcome: Outcome) -> dict[str, Any]:
 def repository_root(folder: str) -> Path:
     """Find the folder with ``.git`` upward from ``folder``, else ``folder``."""
     path = Path(folder).resolve()
-    return next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
+    return next((each for each in (path, *path.parents) if os.path.exists(each / ".git")), path)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
