@@ -33,7 +33,8 @@ def prepare(release: str) -> Path:
     # addsitedir and not a bare path: the outer environment's own .pth files (the editable jitwatch) count too.
     Path(inner, "outer.pth").write_text(f"import site; site.addsitedir({outer!r})\n")
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
-    subprocess.run([*pip, f"triton=={release}"], check=True)
+    # Triton up to 3.2 imports setuptools and does not ask for it.
+    subprocess.run([*pip, f"triton=={release}", "setuptools"], check=True)
     (home / "complete").touch()
     return python
 
@@ -49,7 +50,7 @@ def main() -> int:
         print(f"matrix: {python} imports Triton {found}, not {release}", file=sys.stderr)
         return 2
     print(f"== Triton {release}", flush=True)
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *DEPENDENT, *arguments]
+    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *(arguments or DEPENDENT)]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

@@ -169,15 +169,20 @@ def _option_changes(a: Variant, b: Variant) -> Iterator[Change]:
         return
     names = _option_names(a, b)
     for name in names:
-        yield Change(Subject.OPTION, name, before=_option(name, a.options), after=_option(name, b.options))
+        words = [_option(name, variant.options) for variant in (a, b)]
+        yield Change(Subject.OPTION, name, None, *words, *[_passed(name, v.options) for v in (a, b)])
     if not names:
         yield Change(Subject.SPELLING, "options", before=_spelled(a.options), after=_spelled(b.options))
 
 
-def _option(name: str, options: Options) -> str:
+def _passed(name: str, options: Options) -> Value:
     passed = dict(options).get(name)
-    if passed is not None:
-        return show_value(json.loads(passed))
+    return None if passed is None else json.loads(passed)
+
+
+def _option(name: str, options: Options) -> str:
+    if name in dict(options):
+        return show_value(_passed(name, options))
     default = DEFAULTS.get(name)
     return "not passed" if default is None else f"{show_value(json.loads(default))} (default)"
 
