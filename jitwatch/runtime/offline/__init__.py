@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable
 
 from ...events import OFFLINE_ENV
-from .driver import Device, OfflineDriver
+from .driver import Device, Launch, OfflineDriver
 from .notices import notices
 from .patches import Patches
 from .target import Target, parse_target
@@ -51,16 +51,25 @@ def activate(target: str, execute: bool = True, notice: Callable[[str], None] = 
 def _stand_in(target: Target, execute: bool) -> Patches:
     from triton.runtime import driver
 
+    from .binaries import finish_without_tools
     from .execution import Executor
     from .tuning import choose_first
 
     patches = Patches()
-    run: Any = Executor(patches) if execute else (lambda *_: None)
+    execution = Executor(patches) if execute else None
+
+    def run(launch: Launch) -> None:
+        if _state.cuda is not None:
+            _state.cuda.check_places(launch)
+        if execution is not None:
+            execution(launch)
+
     stand_in = OfflineDriver(target, _state.device, run)
     for name in ("_active", "_default", "active", "default"):  # the first two from 3.6 on
         if name in vars(driver):
             patches.set(driver, name, stand_in)
     choose_first(patches)
+    finish_without_tools(target, patches)
     return patches
 
 

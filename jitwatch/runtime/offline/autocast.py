@@ -15,106 +15,24 @@ from .mode import OfflineMode
 from .patches import Patches
 from .tensors import tensors_in
 
-_LOWER = frozenset(
-    [
-        "__matmul__",
-        "__rmatmul__",
-        "addbmm",
-        "addmm",
-        "addmv",
-        "addr",
-        "baddbmm",
-        "bmm",
-        "chain_matmul",
-        "multi_dot",
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "linear",
-        "matmul",
-        "mm",
-        "mv",
-        "prelu",
-        "einsum",
-        "scaled_dot_product_attention",
-        "gru_cell",
-        "lstm_cell",
-        "rnn_tanh_cell",
-        "rnn_relu_cell",
-    ]
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LOWER = _names(
+    "__matmul__ __rmatmul__ addbmm addmm addmv addr baddbmm bmm chain_matmul multi_dot conv1d conv2d conv3d"
+    " conv_transpose1d conv_transpose2d conv_transpose3d linear matmul mm mv prelu einsum"
+    " scaled_dot_product_attention gru_cell lstm_cell rnn_tanh_cell rnn_relu_cell"
 )
-_FLOAT32 = frozenset(
-    [
-        "__pow__",
-        "__rdiv__",
-        "__rpow__",
-        "__rtruediv__",
-        "acos",
-        "asin",
-        "binary_cross_entropy_with_logits",
-        "cosh",
-        "cosine_embedding_loss",
-        "cdist",
-        "cosine_similarity",
-        "cross_entropy",
-        "cumprod",
-        "cumsum",
-        "dist",
-        "erfinv",
-        "exp",
-        "expm1",
-        "group_norm",
-        "hinge_embedding_loss",
-        "kl_div",
-        "l1_loss",
-        "layer_norm",
-        "log",
-        "log10",
-        "log_softmax",
-        "log1p",
-        "log2",
-        "margin_ranking_loss",
-        "mse_loss",
-        "multilabel_margin_loss",
-        "multi_margin_loss",
-        "nll_loss",
-        "norm",
-        "normalize",
-        "pdist",
-        "poisson_nll_loss",
-        "pow",
-        "prod",
-        "reciprocal",
-        "rsqrt",
-        "sinh",
-        "smooth_l1_loss",
-        "soft_margin_loss",
-        "softmax",
-        "softmin",
-        "softplus",
-        "sum",
-        "renorm",
-        "tan",
-        "triplet_margin_loss",
-    ]
+_FLOAT32 = _names(
+    "__pow__ __rdiv__ __rpow__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss"
+    " cdist cosine_similarity cross_entropy cumprod cumsum dist erfinv exp expm1 group_norm hinge_embedding_loss"
+    " kl_div l1_loss layer_norm log log10 log_softmax log1p log2 margin_ranking_loss mse_loss"
+    " multilabel_margin_loss multi_margin_loss nll_loss norm normalize pdist poisson_nll_loss pow prod reciprocal"
+    " rsqrt sinh smooth_l1_loss soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss"
 )
-_WIDEST = frozenset(
-    [
-        "addcdiv",
-        "addcmul",
-        "atan2",
-        "bilinear",
-        "cross",
-        "dot",
-        "grid_sample",
-        "index_put",
-        "scatter_add",
-        "tensordot",
-    ]
-)
+_WIDEST = _names("addcdiv addcmul atan2 bilinear cross dot grid_sample index_put scatter_add tensordot")
 
 
 class _State(threading.local):
@@ -172,9 +90,11 @@ class Autocast:
 
         patches.set(torch, "set_autocast_enabled", replace_enabled)
         patches.set(torch, "set_autocast_dtype", replace_dtype)
-        patches.set(
-            torch, "get_autocast_dtype", lambda device_type: state.dtype if device_type == "cuda" else get_dtype(device_type)
-        )  # fmt: skip
+
+        def find_dtype(device_type: str) -> Any:
+            return state.dtype if device_type == "cuda" else get_dtype(device_type)
+
+        patches.set(torch, "get_autocast_dtype", find_dtype)
         patches.set(torch, "get_autocast_gpu_dtype", lambda: state.dtype)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
-from torch.utils import _device
 
 from .autocast import Autocast
 from .devices import Devices, replace_cuda_functions
-from .driver import Device
+from .driver import Device, Launch
 from .entries import keep_mode
 from .mode import OfflineMode
 from .moves import Moves
 from .notices import notices
 from .patches import Patches
 from .target import Target
-from .tensors import place_of_storage, put_storage
+from .tensors import is_pinned, place_of, place_of_storage, put_storage
 
 
 class OfflineCuda:
@@ -36,6 +35,17 @@ class OfflineCuda:
         patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
         self.mode.__enter__()
 
+    def check_places(self, launch: Launch) -> None:
+        """Say when a kernel was given a CPU tensor, which a GPU cannot read."""
+        if getattr(launch.source, "fn", None) is None:
+            return
+        with torch._C.DisableTorchFunction():
+            for name, value in launch.arguments().items():
+                if isinstance(value, torch.Tensor) and place_of(value) is None and not is_pinned(value):
+                    notices.say(
+                        f"kernel {launch.name} was given a CPU tensor for {name}: on a GPU that launch raises ValueError"
+                    )
+
     def detach(self) -> None:
         """Switch the mode of this thread off; the patches are restored by their owner."""
         stack = torch.overrides._get_current_function_mode_stack()
@@ -45,28 +55,22 @@ class OfflineCuda:
 
 def _accept_gpu_generators(devices: Devices, patches: Patches) -> None:
     """``torch.Generator(device="cuda")`` draws on the CPU."""
-    plain = torch.Generator
+    plain: Any = torch.Generator
 
-    class Meta(type(plain)):  # type: ignore[misc]
-        def __instancecheck__(cls, value: object) -> bool:
-            return isinstance(value, plain)
+    def make(cls: Any, device: Any = "cpu") -> Any:
+        asked = torch.device(device)
+        made = plain.__new__(cls, "cpu" if asked.type == "cuda" else asked)
+        made._jitwatch_place = torch.device("cuda", devices.index(asked)) if asked.type == "cuda" else asked
+        return made
 
-    class Generator(plain, metaclass=Meta):  # type: ignore[misc]
-        def __new__(cls, device: Any = "cpu") -> Any:
-            asked = torch.device(device)
-            made = plain.__new__(cls, "cpu" if asked.type == "cuda" else asked)
-            made._jitwatch_place = asked
-            return made
-
-        def __init__(self, device: Any = "cpu") -> None:
-            pass
-
-        @property
-        def device(self) -> Any:
-            place = self._jitwatch_place
-            return torch.device("cuda", devices.index(place)) if place.type == "cuda" else place
-
-    patches.set(torch, "Generator", Generator)
+    # torch's own generators stay instances of what is now called torch.Generator.
+    meta = type("Meta", (type(plain),), {"__instancecheck__": lambda cls, value: isinstance(value, plain)})
+    members = {
+        "__new__": make,
+        "__init__": lambda self, device="cpu": None,
+        "device": property(lambda self: self._jitwatch_place),
+    }
+    patches.set(torch, "Generator", meta("Generator", (plain,), members))
 
 
 def _accept_gpu_indices(patches: Patches) -> None:
@@ -108,8 +112,3 @@ def _compile_nothing(patches: Patches) -> None:
         return (lambda function: function) if model is None else model
 
     patches.set(torch, "compile", compile_nothing)
-
-
-def device_context_is_known() -> bool:
-    """Whether this torch keeps its default device the way the mode expects (2.0 and later)."""
-    return hasattr(_device, "DeviceContext") and hasattr(torch._C, "_get_function_stack_at")

@@ -38,7 +38,7 @@ class Devices:
             return self.state.current
         if isinstance(device, int):
             return device if device >= 0 else self.state.current
-        if isinstance(device, self.make_context_class()):
+        if hasattr(device, "idx"):  # a torch.cuda.device
             return int(device.idx)
         index = torch.device(device).index
         return self.state.current if index is None else index
@@ -92,23 +92,12 @@ class Devices:
         finally:
             self.state.current = outer
 
-    def make_context_class(self) -> type:
-        """Class ``torch.cuda.device``, which is both a context manager and a value."""
-        return _context_class(self)
-
     def memory(self, device: Any = None) -> Any:
         """``mem_get_info``: all of it is free."""
         return self.target.memory - 512 * 1024**2, self.target.memory
 
 
-_classes: dict[int, type] = {}
-
-
 def _context_class(devices: Devices) -> type:
-    found = _classes.get(id(devices))
-    if found is not None:
-        return found
-
     class device:
         """``torch.cuda.device``."""
 
@@ -122,7 +111,7 @@ def _context_class(devices: Devices) -> type:
         def __exit__(self, *error: Any) -> None:
             self._context.__exit__(*error)
 
-    return _classes.setdefault(id(devices), device)
+    return device
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -154,7 +143,7 @@ def answers(devices: Devices) -> dict[str, Any]:
         "device_count": devices.count,
         "current_device": devices.current,
         "set_device": devices.select,
-        "device": devices.make_context_class(),
+        "device": _context_class(devices),
         "get_device_name": lambda device=None: target.name,
         "get_device_capability": lambda device=None: target.capability,
         "get_device_properties": devices.properties,
@@ -209,19 +198,26 @@ _NOUGHT = (
 )  # fmt: skip
 
 
+_ELSEWHERE = {
+    "graphs": ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing"),
+    "memory": ("memory_allocated", "max_memory_allocated", "mem_get_info", "memory_stats"),
+    "streams": ("Stream", "Event", "ExternalStream"),
+}
+"""Modules of ``torch.cuda`` where the same names are used by torch itself."""
+
+
 def replace_cuda_functions(devices: Devices, patches: Patches) -> None:
     """Put the answers where programs and torch itself look for them."""
-    for name, answer in answers(devices).items():
+    named = answers(devices)
+    for name, answer in named.items():
         patches.set(torch.cuda, name, answer)
     patches.set(torch.cuda.nvtx, "_nvtx", _AnswersZero())
     patches.set(torch._C, "_cuda_getCurrentRawStream", lambda index: streams.current(index).cuda_stream)
     patches.set(torch.backends.cuda, "is_built", lambda: True)
     patches.set(torch.version, devices.target.backend, "12.8" if devices.target.backend == "cuda" else "6.4")
-    for module, names in ((torch.cuda.graphs, ("CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing")),
-                          (torch.cuda.memory, ("memory_allocated", "max_memory_allocated", "mem_get_info", "memory_stats")),
-                          (torch.cuda.streams, ("Stream", "Event", "ExternalStream"))):  # fmt: skip
+    for module, names in _ELSEWHERE.items():
         for name in names:
-            patches.set(module, name, answers(devices)[name])
+            patches.set(getattr(torch.cuda, module), name, named[name])
     _replace_accelerator(devices, patches)
 
 

@@ -22,6 +22,14 @@ class Launch:
     values: Sequence[Any]
     """What the launcher was given: every argument, up to Triton 3.2 without the constexprs."""
 
+    def arguments(self) -> dict[str, Any]:
+        """Every argument by the name of its parameter."""
+        params = self.source.fn.params
+        if len(self.values) == len(params):
+            return {param.name: value for param, value in zip(params, self.values)}
+        rest = iter(self.values)
+        return {p.name: self.source.constants[p.name] if p.is_constexpr else next(rest) for p in params}
+
 
 Run = Callable[[Launch], None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from typing import Any, Sequence
+from typing import Any
 
 from . import streams, tuning
 from .driver import Launch
@@ -40,9 +40,7 @@ class Execution:
             try:
                 builder = self.interpreter.interpreter_builder
                 builder.options = replace(builder.options, debug=launch.debug)
-                self._run_programs(
-                    launch.source.fn, launch.grid, self._arguments(launch.source, launch.values)
-                )
+                self._run_programs(launch.source.fn, launch.grid, self._arguments(launch))
             finally:
                 self.functions.end()
 
@@ -60,21 +58,13 @@ class Execution:
                         builder.set_grid_idx(x, y, z)
                         body(**arguments)
 
-    def _arguments(self, source: Any, values: Sequence[Any]) -> dict[str, Any]:
-        jit = source.fn
-        if len(values) == len(jit.params):
-            given = {param.name: value for param, value in zip(jit.params, values)}
-        else:  # up to 3.2 a launcher gets no constexprs
-            rest = iter(values)
-            given = {
-                param.name: source.constants[param.name] if param.is_constexpr else next(rest)
-                for param in jit.params
-            }
+    def _arguments(self, launch: Launch) -> dict[str, Any]:
+        given, types = launch.arguments(), launch.source.signature
         return {
             param.name: _unwrapped(given[param.name])
             if param.is_constexpr
-            else self._argument(given[param.name], source.signature.get(param.name))
-            for param in jit.params
+            else self._argument(given[param.name], types.get(param.name))
+            for param in launch.source.fn.params
         }
 
     def _argument(self, value: Any, signature: Any) -> Any:

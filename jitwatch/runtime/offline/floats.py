@@ -90,7 +90,7 @@ def _encode_fp8(values: Any, dtype: Any, toward_zero: bool) -> Any:
     quantum = np.exp2(np.maximum(exponent - 1, 1 - dtype.exponent_bias) - float(dtype.fp_mantissa_width))
     steps = size / quantum
     size = (np.floor(steps) if toward_zero else np.rint(steps)) * quantum
-    code = np.searchsorted(positive, np.minimum(size, positive[-1])).astype(np.uint8)
+    code: Any = np.searchsorted(positive, np.minimum(size, positive[-1])).astype(np.uint8)
     no_negative_zero = dtype.name in ("fp8e4b8", "fp8e5b16")
     negative = np.signbit(values) & ~((code == 0) & no_negative_zero)
     code = np.where(negative, code | np.uint8(0x80), code)

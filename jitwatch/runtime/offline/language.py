@@ -7,6 +7,7 @@ no kernel is read by the compiler meanwhile.
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -17,6 +18,9 @@ from .patches import Patches
 lock = threading.RLock()
 """Held while the language is in its interpreted form, and while the compiler reads a kernel's source. The
 interpreter keeps the current program id in one global object, so launches run one at a time as well."""
+
+_in_place: InterpretedLanguage | None = None
+"""The language that is interpreted at this moment, if one is."""
 
 _Swap = Tuple[Any, str, Any, Any]
 _ABSENT = object()
@@ -91,11 +95,14 @@ class InterpretedLanguage:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Interpreted form inside, compiled form again after."""
+        global _in_place
         with lock:
             self._apply(self._swaps, interpreted=True)
+            _in_place = self
             try:
                 yield
             finally:
+                _in_place = None
                 self._apply(self._swaps, interpreted=False)
 
 
@@ -104,6 +111,19 @@ def _as_method(function: Any) -> Callable[..., Any]:
         return function(self, *args, **kwargs)
 
     return method
+
+
+def _start_over_after_fork() -> None:
+    """The thread that held the lock, perhaps in the middle of a launch, does not exist in a forked child."""
+    global lock, _in_place
+    lock = threading.RLock()
+    if _in_place is not None:
+        _in_place._apply(_in_place._swaps, interpreted=False)
+        _in_place = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_over_after_fork)
 
 
 def guard_compiler(patches: Patches) -> None:

@@ -18,8 +18,8 @@ def _by_math(function: Callable[[float], float]) -> _Numpy:
 
 
 _SAME = (
-    "abs ceil copysign cos cosh exp exp2 expm1 floor fmod hypot log log10 log1p log2 nextafter rint sin sinh sqrt tan tanh"
-    " trunc cbrt isinf isnan ldexp"
+    "abs ceil copysign cos cosh exp exp2 expm1 floor fmod hypot log log10 log1p log2 nextafter rint sin sinh sqrt"
+    " tan tanh trunc cbrt isinf isnan ldexp"
 )
 _FUNCTIONS: dict[str, _Numpy] = {
     **{name: getattr(np, name) for name in _SAME.split()},

@@ -19,6 +19,8 @@ def repair_interpreter(interpreter: Any, assertion: type[Exception], patches: Pa
     _multiply_matrices(interpreter, builder, patches)
     _add_bf16_atomically(interpreter, builder, patches)
     _assert_and_assume(builder, assertion, patches)
+    if hasattr(interpreter, "TensorDescHandle"):  # from 3.4 on
+        patches.set(interpreter.TensorDescHandle, "validate", _validate_descriptor)
     if not hasattr(builder, "get_bf16"):  # up to 3.8
         bf16 = interpreter.tl.bfloat16
         patches.set(builder, "get_bf16", lambda self, value: self.create_fp_trunc(self.get_fp32(value), bf16))
@@ -92,7 +94,8 @@ def _add_bf16_atomically(interpreter: Any, builder: Any, patches: Patches) -> No
             pointer.data, floats.decode(value.data, dtype), mask.data
         )
         for index in zip(*np.nonzero(masks)):  # one by one: an address may come twice
-            address, yes = pointers[index].reshape(1), np.ones(1, dtype=bool)
+            address: Any = pointers[index].reshape(1)
+            yes: Any = np.ones(1, dtype=bool)
             old = native.load(address, yes, np.zeros(1, value.data.dtype), value.data.dtype)
             native.store(address, floats.encode(floats.decode(old, dtype) + values[index], dtype), yes)
             result[index] = old[0]
@@ -110,3 +113,13 @@ def _assert_and_assume(builder: Any, assertion: type[Exception], patches: Patche
 
     patches.set(builder, "create_assert", create_assert)
     patches.set(builder, "create_assume", lambda self, condition: None)
+
+
+def _validate_descriptor(self: Any) -> None:
+    """Release 3.4 counts a stride's alignment in elements instead of bytes."""
+    size = self.base.dtype.element_ty.primitive_bitwidth // 8
+    assert self.base.data.item() % 16 == 0, "base must be 16-byte aligned"
+    assert all(stride.data.item() * size % 16 == 0 for stride in self.strides[:-1]), (
+        "stride must be 16-byte aligned"
+    )
+    assert self.strides[-1].data.item() == 1, "last dim must be contiguous"
