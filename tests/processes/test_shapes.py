@@ -228,12 +228,11 @@ def test_another_venvs_interpreter_without_jitwatch_is_watched(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"
     (tmp_path / "packages").mkdir()
-    installed = distribution("triton")
-    for name in (
-        "triton",
-        f"triton-{installed.version}.dist-info",
-    ):  # Triton finds its backends by entry points
-        (tmp_path / "packages" / name).symlink_to(str(installed.locate_file(name)))
+    # Triton finds its backends by entry points, and up to 3.2 imports setuptools.
+    for name in ("triton", "setuptools"):
+        found = distribution(name)
+        for part in (name, f"{name}-{found.version}.dist-info"):
+            (tmp_path / "packages" / part).symlink_to(str(found.locate_file(part)))
     forbid = "import sys\nsys.modules['jitwatch'] = None  # an import of it would fail\n"
     program = write(forbid + PREAMBLE + KERNEL + "launch(3)\n", preamble="")
     run = profile(python, program, environment={"PYTHONPATH": str(tmp_path / "packages")})
