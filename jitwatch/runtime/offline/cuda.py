@@ -42,9 +42,8 @@ class OfflineCuda:
         with torch._C.DisableTorchFunction():
             for name, value in launch.arguments().items():
                 if isinstance(value, torch.Tensor) and place_of(value) is None and not is_pinned(value):
-                    notices.say(
-                        f"kernel {launch.name} was given a CPU tensor for {name}: on a GPU that launch raises ValueError"
-                    )
+                    fault = f"kernel {launch.name} was given a CPU tensor for {name}"
+                    notices.say(f"{fault}: on a GPU that launch raises ValueError")
 
     def detach(self) -> None:
         """Switch the mode of this thread off; the patches are restored by their owner."""
