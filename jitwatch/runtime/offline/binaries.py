@@ -12,40 +12,37 @@ from .target import Target
 
 def finish_without_tools(target: Target, patches: Patches) -> None:
     """Where the linker or assembler is missing, end one stage earlier and say so; everything else is untouched."""
-    if target.backend == "hip" and not _can_link():
+    from triton.backends import backends
+
+    # Not by import: up to 3.3 Triton loads its backends under names of their own.
+    backend = backends["amd" if target.backend == "hip" else "nvidia"].compiler
+    if target.backend == "hip" and not _can_link(backend):
         notices.say(
-            "this Triton cannot link code for AMD without ROCm: kernels are compiled down to amdgcn and assembled"
+            "this Triton cannot link code for AMD without ROCm: kernels end as amdgcn, assembled, not linked"
         )
-        _replace_last_stage("triton.backends.amd.compiler", "HIPBackend", _assemble, patches)
-    elif target.backend == "cuda" and not _can_assemble(target):
+        _replace_last_stage(backend, _assemble, patches)
+    elif target.backend == "cuda" and not _can_assemble(backend, target):
         notices.say(
             f"the ptxas of this Triton does not know sm_{target.arch}: kernels are compiled down to PTX"
         )
-        _replace_last_stage(
-            "triton.backends.nvidia.compiler", "CUDABackend", lambda _, ptx: ptx.encode(), patches
-        )
+        _replace_last_stage(backend, lambda _, ptx: ptx.encode(), patches)
 
 
-def _can_link() -> bool:
+def _can_link(backend: Any) -> bool:
     from triton._C.libtriton import amd
-    from triton.backends.amd.compiler import HIPBackend
 
     if hasattr(amd, "link_hsaco"):  # from 3.5 on the linker is part of Triton
         return True
     try:
-        HIPBackend.path_to_rocm_lld()
+        backend.path_to_rocm_lld()
     except Exception:  # noqa: BLE001  what older releases raise, with no type of its own
         return False
     return True
 
 
-def _can_assemble(target: Target) -> bool:
-    from triton.backends.nvidia import compiler
-
-    find = getattr(
-        compiler, "_path_to_binary", None
-    )  # up to 3.3; later releases carry a ptxas for all five targets
-    if find is None:
+def _can_assemble(backend: Any, target: Target) -> bool:
+    find = backend.add_stages.__globals__.get("_path_to_binary")
+    if find is None:  # from 3.4 on, whose ptxas knows all of the targets
         return True
     known = subprocess.run([find("ptxas")[0], "--help"], capture_output=True, text=True, check=False).stdout
     return f"sm_{target.arch}" in known
@@ -58,10 +55,7 @@ def _assemble(backend: Any, assembly: str) -> Any:
     return amd.assemble_amdgcn(assembly, backend.target.arch, "")
 
 
-def _replace_last_stage(module: str, name: str, make: Callable[[Any, str], Any], patches: Patches) -> None:
-    import importlib
-
-    backend = getattr(importlib.import_module(module), name)
+def _replace_last_stage(backend: Any, make: Callable[[Any, str], Any], patches: Patches) -> None:
     add, digest = backend.add_stages, backend.hash
 
     def add_stages(self: Any, stages: Any, *rest: Any) -> None:
