@@ -47,7 +47,7 @@ def check_sweep(run: Path, kernel: str, tokens: str = "num_tokens", stride: str 
     assert causes == {1: [], 2: [tokens], 13: [stride], 16: [tokens]}
     assert found.variants == 4
     assert len(found.recompiles) == 3
-    assert {step.parameter.name for step in found.plan} == {tokens, stride}
+    assert {edit.parameter.name for step in found.plan for edit in step.edits} == {tokens, stride}
     assert found.plan[-1].after.variants == 1
 
 

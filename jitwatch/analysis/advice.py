@@ -25,7 +25,7 @@ def advise(found: KernelFindings) -> list[str]:
 def _sentences(found: KernelFindings) -> Iterator[str]:
     kinds = {event.kind for event in found.recompiles}
     yield from (text for kind, text in BY_KIND.items() if kind in kinds)
-    planned = {step.parameter.name for step in found.plan}
+    planned = {edit.parameter.name for step in found.plan for edit in step.edits}
     for argument in found.arguments:
         if argument.recompiles and argument.parameter.name not in planned:
             yield from _for_argument(argument)

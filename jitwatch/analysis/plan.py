@@ -24,23 +24,23 @@ BLOCK_HINT = re.compile(r"block|tile|group|warps|stages|unroll|(^|_)(bm|bn|bk)$"
 """Names of constexprs that shape tensors in the kernel: these cannot become run-time arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One argument's remedy, and what is left once it and the steps before it are applied."""
+NEGLIGIBLE = 0.01
+"""Share of a kernel's launch misses, and of their seconds, below which a step is not worth writing."""
 
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A remedy for one argument."""
+
+    position: int
     parameter: Parameter
     remedy: Remedy
     annotation: str | None
-    before: Outcome
-    after: Outcome
+    """The type ANNOTATE writes, such as ``i32``."""
     caution: str | None
+    """Why it may cost speed, where something hints at it. None promises nothing."""
 
-    @property
-    def seconds_saved(self) -> float:
-        """Of this step alone, given those before it."""
-        return self.before.seconds - self.after.seconds
-
-    def signature_change(self) -> str | None:
+    def declaration(self) -> str | None:
         """The parameter as it is to be declared, where the remedy changes that."""
         name = self.parameter.name
         if self.remedy is Remedy.ANNOTATE and self.annotation:
@@ -50,56 +50,111 @@ class Step:
         return f"{name} (without tl.constexpr)" if self.remedy is Remedy.RUNTIME else None
 
 
-def decorator(parameters: Sequence[Parameter], steps: Sequence[Step]) -> str:
-    """The kernel's decorator with `steps` applied, names it lists already kept."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Edits that gain only together (mostly one), and what is left after them and the steps before."""
+
+    edits: tuple[Edit, ...]
+    before: Outcome
+    after: Outcome
+
+    @property
+    def seconds_saved(self) -> float:
+        """Of this step alone, given those before it."""
+        return self.before.seconds - self.after.seconds
+
+    @property
+    def recompiles_saved(self) -> int:
+        """Launches that would no longer miss."""
+        return self.before.misses - self.after.misses
+
+    @property
+    def cautious(self) -> bool:
+        """Whether any of its edits asks for caution."""
+        return any(edit.caution for edit in self.edits)
+
+
+def decorator(parameters: Sequence[Parameter], edits: Sequence[Edit]) -> str:
+    """The kernel's decorator with `edits` applied, names it lists already kept."""
     listed: dict[str, list[str]] = {
         Remedy.SPECIALIZE.value: [each.name for each in parameters if each.no_specialize],
         Remedy.ALIGNMENT.value: [each.name for each in parameters if each.no_alignment],
     }
-    for step in steps:
-        remedy = Remedy.ALIGNMENT if step.remedy is Remedy.ALIGNMENT else Remedy.SPECIALIZE
-        if step.parameter.name not in listed[remedy.value]:
-            listed[remedy.value].append(step.parameter.name)
+    for edit in edits:
+        remedy = Remedy.ALIGNMENT if edit.remedy is Remedy.ALIGNMENT else Remedy.SPECIALIZE
+        if edit.parameter.name not in listed[remedy.value]:
+            listed[remedy.value].append(edit.parameter.name)
     lists = [f"{name}={json.dumps(names)}" for name, names in listed.items() if names]
     return f"@triton.jit({', '.join(lists)})"
 
 
-def signature_changes(steps: Sequence[Step]) -> list[str]:
+def declarations(edits: Sequence[Edit]) -> list[str]:
     """What changes in the kernel's signature: fixed types, constexprs made run-time arguments."""
-    return [change for step in steps if (change := step.signature_change())]
+    return [change for edit in edits if (change := edit.declaration())]
 
 
 def make_plan(scenario: Scenario) -> tuple[Step, ...]:
-    """Steps in the order to take them; none when no opt-out would have merged anything.
+    """Steps in the order to take them; none when no opt-out would gain anything worth its line.
 
-    Starts with the strongest remedy for every argument and takes away, or weakens, what costs nothing. Adding
-    one argument at a time instead would stop short where two change together: alone, neither gains anything.
+    Grows by what gains most, with the strongest remedy for each argument; where no single argument gains (two
+    that change together), by the smallest group that does. Then weakens each remedy as far as that costs nothing.
     """
-    positions = sorted(
-        (i for i in scenario.remedies if _plannable(scenario, i)),
-        key=lambda i: not _cautious(scenario, i),
-    )
-    chosen: dict[int, Remedy] = {i: scenario.remedies[i][-1] for i in positions}
+    left = {i: remedies[-1] for i, remedies in scenario.remedies.items() if _plannable(scenario, i)}
+    chosen: dict[int, Remedy] = {}
+    groups: list[tuple[int, ...]] = []
+    while left:
+        group = _best_single(scenario, chosen, left) or _smallest_group(scenario, chosen, left)
+        if not group:
+            break
+        chosen |= {i: left.pop(i) for i in group}
+        groups.append(group)
+    _weaken(scenario, chosen)
+    return _steps(scenario, groups, chosen)
+
+
+Chosen = dict[int, Remedy]
+
+
+def _gains(scenario: Scenario, before: Outcome, after: Outcome) -> bool:
+    """Whether a step is worth writing: it ends more than a negligible share of the misses or the seconds."""
+    whole = scenario.as_is
+    misses = before.misses - after.misses > NEGLIGIBLE * whole.misses
+    return misses or before.seconds - after.seconds > NEGLIGIBLE * whole.seconds
+
+
+def _best_single(scenario: Scenario, chosen: Chosen, left: Chosen) -> tuple[int, ...]:
+    """What asks for no caution before what does; then the most seconds, the most misses, declaration order."""
+    before = scenario.outcome(chosen)
+    outcomes = {i: scenario.outcome({**chosen, i: remedy}) for i, remedy in left.items()}
+    worth = [i for i, after in outcomes.items() if _gains(scenario, before, after)]
+
+    def rank(i: int) -> tuple[bool, float, int, int]:
+        return (_cautious(scenario, i), outcomes[i].seconds, outcomes[i].misses, i)
+
+    return (min(worth, key=rank),) if worth else ()
+
+
+def _smallest_group(scenario: Scenario, chosen: Chosen, left: Chosen) -> tuple[int, ...]:
+    """Everything left, less what the gain does not need; empty when even everything gains nothing."""
+    before = scenario.outcome(chosen)
+    group = dict(left)
+    if not _gains(scenario, before, scenario.outcome({**chosen, **group})):
+        return ()
+    for i in sorted(left, key=lambda i: (not _cautious(scenario, i), -i)):
+        smaller = {j: remedy for j, remedy in group.items() if j != i}
+        if _gains(scenario, before, scenario.outcome({**chosen, **smaller})):
+            group = smaller
+    return tuple(group)
+
+
+def _weaken(scenario: Scenario, chosen: Chosen) -> None:
     best = scenario.outcome(chosen)
-    for i in positions:
-        for remedy in (None, *_preferred(scenario, i)):
-            trial = {j: each for j, each in chosen.items() if j != i}
-            if remedy is not None:
-                trial[i] = remedy
-            if _as_good(scenario.outcome(trial), best):
-                chosen = trial
+    for i in chosen:
+        for remedy in _preferred(scenario, i):
+            weaker = scenario.outcome({**chosen, i: remedy})
+            if weaker.misses <= best.misses and weaker.seconds <= best.seconds + 1e-9:
+                chosen[i] = remedy
                 break
-    return _ordered(scenario, chosen)
-
-
-def _plannable(scenario: Scenario, position: int) -> bool:
-    if not scenario.remedies[position]:
-        return False
-    return not shapes_blocks(scenario.parameters[position], scenario.classes[position])
-
-
-def _cautious(scenario: Scenario, position: int) -> bool:
-    return caution(scenario.parameters[position], scenario.classes[position]) is not None
 
 
 def _preferred(scenario: Scenario, position: int) -> Sequence[Remedy]:
@@ -110,30 +165,31 @@ def _preferred(scenario: Scenario, position: int) -> Sequence[Remedy]:
     return sorted(remedies, key=[Remedy.SPECIALIZE, Remedy.ANNOTATE, Remedy.RUNTIME, Remedy.ALIGNMENT].index)
 
 
-def _as_good(outcome: Outcome, best: Outcome) -> bool:
-    return outcome.variants <= best.variants and outcome.seconds <= best.seconds + 1e-9
-
-
-def _ordered(scenario: Scenario, chosen: dict[int, Remedy]) -> tuple[Step, ...]:
-    """What asks for no caution first, then by what each gains given those before it."""
+def _steps(scenario: Scenario, groups: Sequence[tuple[int, ...]], chosen: Chosen) -> tuple[Step, ...]:
     steps: list[Step] = []
-    done: dict[int, Remedy] = {}
+    done: Chosen = {}
     before = scenario.as_is
-    while len(done) < len(chosen):
-        outcomes = {i: scenario.outcome({**done, i: chosen[i]}) for i in chosen.keys() - done.keys()}
-        i = min(
-            outcomes, key=lambda j: (_cautious(scenario, j), outcomes[j].seconds, outcomes[j].variants, j)
-        )
-        done[i] = chosen[i]
-        steps.append(_step(scenario, i, chosen[i], before, outcomes[i]))
-        before = outcomes[i]
+    for group in groups:
+        done |= {i: chosen[i] for i in group}
+        after = scenario.outcome(done)
+        steps.append(Step(tuple(_edit(scenario, i, chosen[i]) for i in group), before, after))
+        before = after
     return tuple(steps)
 
 
-def _step(scenario: Scenario, position: int, remedy: Remedy, before: Outcome, after: Outcome) -> Step:
+def _edit(scenario: Scenario, position: int, remedy: Remedy) -> Edit:
     parameter, classes = scenario.parameters[position], scenario.classes[position]
     annotation = fixed_type(classes) if remedy is Remedy.ANNOTATE else None
-    return Step(parameter, remedy, annotation, before, after, caution(parameter, classes))
+    return Edit(position, parameter, remedy, annotation, caution(parameter, classes))
+
+
+def _plannable(scenario: Scenario, position: int) -> bool:
+    classes = scenario.classes[position]
+    return bool(scenario.remedies[position]) and not shapes_blocks(scenario.parameters[position], classes)
+
+
+def _cautious(scenario: Scenario, position: int) -> bool:
+    return caution(scenario.parameters[position], scenario.classes[position]) is not None
 
 
 def caution(parameter: Parameter, classes: Collection[ArgumentClass]) -> str | None:

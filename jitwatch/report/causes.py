@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from jitwatch.analysis import MissEvent
 
+CHANGES = 3
+"""Differences of one cause that are spelled out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -22,7 +25,9 @@ class Cause:
     def words(self) -> str:
         """The dearest of them in words: ``num_tokens: 48 (÷16) → 62 (other)``."""
         dearest = max(self.events, key=lambda event: event.seconds)
-        return "; ".join(change.words() for change in dearest.changes)
+        said = [change.words() for change in dearest.changes]
+        more = [f"and {len(said) - CHANGES} more"] if len(said) > CHANGES else []
+        return "; ".join([*said[:CHANGES], *more])
 
 
 def group_causes(recompiles: Sequence[MissEvent]) -> list[Cause]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from jitwatch.analysis import Findings, KernelFindings, Kind, MissEvent
 from jitwatch.analysis.advice import advise
 from jitwatch.analysis.findings import ArgumentFindings
-from jitwatch.analysis.plan import decorator, signature_changes
+from jitwatch.analysis.plan import declarations, decorator
 from jitwatch.report.schema import (
     SCHEMA,
     ArgumentRow,
     ChangeRow,
     ClassRow,
     Document,
+    EditRow,
     EventRow,
     KernelRow,
     Place,
@@ -154,17 +155,18 @@ def _change(change: Change) -> ChangeRow:
 
 
 def _step(found: KernelFindings, i: int) -> StepRow:
-    step, so_far = found.plan[i], found.plan[: i + 1]
+    step = found.plan[i]
+    so_far = [edit for each in found.plan[: i + 1] for edit in each.edits]
     return StepRow(
-        argument=step.parameter.name,
-        remedy=step.remedy.value,
+        edits=[
+            EditRow(argument=e.parameter.name, remedy=e.remedy.value, caution=e.caution) for e in step.edits
+        ],
         decorator=decorator(found.kernel.parameters, so_far),
-        signature=signature_changes(so_far),
+        declarations=declarations(so_far),
         variants_before=step.before.variants,
         variants_after=step.after.variants,
-        recompiles_saved=step.before.misses - step.after.misses,
+        recompiles_saved=step.recompiles_saved,
         seconds_saved=_round(step.seconds_saved),
-        caution=step.caution,
     )
 
 

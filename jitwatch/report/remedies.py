@@ -11,7 +11,7 @@ from rich.text import Text
 
 from jitwatch.analysis import KernelFindings
 from jitwatch.analysis.advice import advise
-from jitwatch.analysis.plan import Step, decorator, signature_changes
+from jitwatch.analysis.plan import Step, declarations, decorator
 from jitwatch.report import wording
 from jitwatch.rundir import Run
 
@@ -34,23 +34,20 @@ def print_remedies(kernels: Iterable[KernelFindings], run: Run, console: Console
 
 def _stages(plan: Sequence[Step]) -> list[tuple[Step, ...]]:
     """Steps that ask for no caution go in one edit; each of the others is a decision of its own."""
-    plain = tuple(step for step in plan if step.caution is None)
-    return ([plain] if plain else []) + [(step,) for step in plan if step.caution is not None]
+    plain = tuple(step for step in plan if not step.cautious)
+    return ([plain] if plain else []) + [(step,) for step in plan if step.cautious]
 
 
 def _print_stage(kernel: KernelFindings, steps: Sequence[Step], console: Console) -> None:
-    so_far = kernel.plan[: kernel.plan.index(steps[-1]) + 1]
+    so_far = [edit for step in kernel.plan[: kernel.plan.index(steps[-1]) + 1] for edit in step.edits]
     written = decorator(kernel.kernel.parameters, so_far)
-    lines = [*_broken(written, console.width - 4), *signature_changes(so_far)]
-    caution = steps[-1].caution
-    style = "yellow" if caution else "green"
-    for line in lines:
+    style = "yellow" if steps[-1].cautious else "green"
+    for line in [*_broken(written, console.width - 4), *declarations(so_far)]:
         console.print(Padding(Text(line, style), (0, 0, 0, 3)))
     console.print(Padding(Text(_effect(steps)), (0, 0, 0, 5)))
-    if caution:
-        console.print(
-            Padding(Text(f"caution, {steps[-1].parameter.name}: {caution}", "yellow"), (0, 0, 0, 5))
-        )
+    warned = {edit.caution: edit.parameter.name for edit in steps[-1].edits if edit.caution}
+    for caution, name in warned.items():
+        console.print(Padding(Text(f"caution, {name}: {caution}", "yellow"), (0, 0, 0, 5)))
 
 
 def _broken(written: str, width: int) -> list[str]:
@@ -66,7 +63,7 @@ def _effect(steps: Sequence[Step]) -> str:
     ended = before.misses - after.misses
     saved = wording.seconds(before.seconds - after.seconds)
     return (
-        f"{wording.count(before.variants, 'variant')} → {after.variants}, "
+        f"{wording.count(before.variants, 'variant')} → {after.variants:,}, "
         f"would end {wording.count(ended, 'recompile')} and save {saved}"
     )
 
@@ -78,5 +75,5 @@ def _arithmetic(kernel: KernelFindings) -> str | None:
     }
     if len(varying) < 2:
         return None
-    factors = " × ".join(f"{name} {number}" for name, number in varying.items())
-    return f"classes met: {factors} = {math.prod(varying.values())} possible, {kernel.variants} seen"
+    factors = " × ".join(f"{name} {number:,}" for name, number in varying.items())
+    return f"classes met: {factors} = {math.prod(varying.values()):,} possible, {kernel.variants:,} seen"

@@ -80,20 +80,27 @@ class ArgumentRow(TypedDict):
     type and ``do_not_specialize``), ``runtime_argument``. Only those that can be written."""
 
 
-class StepRow(TypedDict):
-    """A change to write, and what it and the steps before it leave."""
+class EditRow(TypedDict):
+    """A remedy for one argument."""
 
     argument: str
     remedy: str
+    caution: str | None
+    """Why it may cost speed, where something hints at it. None promises nothing: prove it."""
+
+
+class StepRow(TypedDict):
+    """Changes to write together, and what they and the steps before them leave."""
+
+    edits: list[EditRow]
     decorator: str
     """The kernel's decorator with this step and those before it."""
-    signature: list[str]
+    declarations: list[str]
     """Parameters to declare anew, likewise."""
     variants_before: int
     variants_after: int
     recompiles_saved: int
     seconds_saved: float
-    caution: str | None
 
 
 class TuneArgumentRow(TypedDict):

@@ -47,7 +47,7 @@ def headline(findings: Findings) -> Text:
     text.append(f"{lost} lost to {what}.", "bold")
     if findings.recompiles_saved > 0:
         saved = wording.seconds(findings.seconds_saved)
-        text.append(f" The changes below would end {findings.recompiles_saved} and save {saved}.")
+        text.append(f" The changes below would end {findings.recompiles_saved:,} and save {saved}.")
     if retunes := _retunes(findings):
         text.append(f" {retunes}.")
     return text

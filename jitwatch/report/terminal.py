@@ -128,7 +128,7 @@ def _lost(kernel: KernelFindings, findings: Findings) -> Text:
 
 
 def _cause(cause: Cause) -> Text:
-    return Text.assemble((f"{len(cause.events)} × ", "dim"), cause.words())
+    return Text.assemble((f"{len(cause.events):,} × ", "dim"), cause.words())
 
 
 def _launches(cause: Cause) -> Text:

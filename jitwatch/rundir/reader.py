@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from jitwatch.errors import JitwatchError
 from jitwatch.events import VERSION
@@ -14,15 +14,16 @@ from jitwatch.rundir.records import Kernel, Miss, Notice, ProcessLog, Run, Serve
 from jitwatch.specialization import ArgumentClass, Parameter, Value, Variant, read_class
 from jitwatch.specialization.variants import read_options
 
+T = TypeVar("T")
+
 
 class EventReader:
     """Turns lines into records, one of each equal thing: a run of 50,000 misses repeats a few thousand."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.arguments: dict[bytes, tuple[ArgumentClass, Value]] = {}
+        self.built: dict[tuple[str, bytes], object] = {}
         self.interned: dict[Any, Any] = {}
-        self.sites: dict[tuple[str, int, str], Site] = {}
 
     def lines(self, file: Path) -> Iterator[dict[str, Any]]:
         """The JSON objects of a file; anything else is counted."""
@@ -31,7 +32,7 @@ class EventReader:
                 for line in stream:
                     try:
                         row = json.loads(line)
-                    except ValueError:
+                    except (ValueError, RecursionError):
                         row = None
                     if isinstance(row, dict):
                         yield row
@@ -48,11 +49,13 @@ class EventReader:
         head = next(rows, None)
         if head is None:
             return
-        if head.get("event") != "process" or not isinstance(head.get("v"), int):
+        version = head.get("v")
+        if head.get("event") != "process" or not isinstance(version, int):
+            self.run.skipped_lines += 1 + sum(1 for _ in rows)
             self.run.notes.append(f"{file} is not an event file (no process line first): skipped")
             return
-        if head["v"] > VERSION:
-            raise JitwatchError(f"{file} was written by a newer jitwatch (v {head['v']}): upgrade jitwatch")
+        if version > VERSION:
+            raise JitwatchError(f"{file} was written by a newer jitwatch (v {version}): upgrade jitwatch")
         process = _process(file.name, head)
         misses: dict[int, Miss] = {}
         for row in rows:
@@ -84,42 +87,49 @@ class EventReader:
     def _miss(self, row: dict[str, Any]) -> Miss:
         parsed = [self._argument(argument) for argument in row["args"]]
         classes = self._intern(tuple(each[0] for each in parsed))
-        options = self._intern(read_options(row.get("options") or {}))
+        options = self._once("options", row.get("options") or {}, read_options)
         device = str(row.get("device"))
         variant = Variant(row["kernel"], device, classes, options, row.get("effective"))
         site = row.get("site")
         return Miss(
-            n=row["n"],
-            time=row["time"],
+            n=int(row["n"]),
+            time=float(row["time"]),
             thread=row.get("thread", 0),
-            key=row["key"],
+            key=str(row["key"]),
             via=row.get("via", "launch"),
             variant=self._intern(variant),
             values=tuple(each[1] for each in parsed),
-            site=self._site(site) if site else None,
-            stack=self._intern(tuple(map(self._site, row.get("stack") or ()))),
+            site=self._once("site", site, read_site) if site else None,
+            stack=self._once("stack", row.get("stack") or (), read_stack),
             capturing=bool(row.get("capturing")),
         )
 
     def _argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
-        # marshal: the cheapest digest of a nested list that keeps 1, True and 1.0 apart.
-        key = marshal.dumps(argument, 1)
-        known = self.arguments.get(key)
+        return self._once("argument", argument, self._read_argument)
+
+    def _read_argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
+        type_, spec, value = argument
+        return self._intern(read_class(type_, spec)), value
+
+    def _once(self, what: str, content: Any, build: Callable[[Any], T]) -> T:
+        """Build a record from JSON once for all equal `content`."""
+        # marshal: the cheapest digest of nested lists that keeps 1, True and 1.0 apart.
+        key = (what, marshal.dumps(content, 1))
+        known = self.built.get(key)
         if known is None:
-            type_, spec, value = argument
-            known = self.arguments[key] = (self._intern(read_class(type_, spec)), value)
-        return known
+            known = self.built[key] = build(content)
+        return cast("T", known)
 
     def _served(self, row: dict[str, Any]) -> Served:
         stages = {name: float(seconds) for name, seconds in (row.get("stages") or {}).items()}
-        return Served(row["time"], float(row["seconds"]), row.get("cached"), stages, row.get("failed"))
+        return Served(float(row["time"]), float(row["seconds"]), row.get("cached"), stages, row.get("failed"))
 
     def _tune(self, row: dict[str, Any]) -> Tune:
         # The dtypes Triton appends have no argument's name.
         parts = [part if isinstance(part, list) else ["dtype", part] for part in row["key"]]
         site = row.get("site")
         return Tune(
-            time=row["time"],
+            time=float(row["time"]),
             kernel=row["kernel"],
             key=tuple((str(name), value) for name, value in parts if name != "dtype"),
             dtypes=tuple(str(value) for name, value in parts if name == "dtype"),
@@ -129,23 +139,29 @@ class EventReader:
             losers=float(row.get("losers") or 0.0),
             cached=bool(row.get("cached")),
             misses=tuple(row.get("misses") or ()),
-            site=self._site(site) if site else None,
+            site=read_site(site) if site else None,
         )
-
-    def _site(self, frame: list[Any]) -> Site:
-        path, line, function = frame
-        key = (path, line, function)
-        return self.sites.setdefault(key, Site(path, line, function))
 
     def _intern(self, thing: Any) -> Any:
         return self.interned.setdefault(thing, thing)
 
 
+def read_site(frame: Sequence[Any]) -> Site:
+    """A frame ``[path, line, function]``."""
+    path, line, function = frame
+    return Site(str(path), int(line), str(function))
+
+
+def read_stack(frames: Iterable[Sequence[Any]]) -> tuple[Site, ...]:
+    """Frames outward from the launch."""
+    return tuple(map(read_site, frames))
+
+
 def _process(file: str, head: Mapping[str, Any]) -> ProcessLog:
     return ProcessLog(
         file=file,
-        pid=head.get("pid", 0),
-        time=head.get("time", 0.0),
+        pid=_number(head.get("pid")),
+        time=_number(head.get("time")),
         host=head.get("host") or "",
         argv=tuple(map(str, head.get("argv") or ())),
         rank=head.get("rank"),
@@ -153,6 +169,10 @@ def _process(file: str, head: Mapping[str, Any]) -> ProcessLog:
         offline=head.get("offline"),
         parent=head.get("parent"),
     )
+
+
+def _number(value: Any) -> Any:
+    return value if isinstance(value, (int, float)) else 0
 
 
 def _kernel(row: Mapping[str, Any]) -> Kernel:
@@ -166,4 +186,5 @@ def _kernel(row: Mapping[str, Any]) -> Kernel:
         )
         for each in row["params"]
     )
-    return Kernel(row["id"], row["name"], row["module"], row["path"], row["line"], parameters)
+    names = (str(row["name"]), str(row["module"]), str(row["path"]))
+    return Kernel(row["id"], *names, int(row["line"]), parameters)
