@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,14 +134,51 @@ def test_the_demo_makes_the_mistakes_its_kernels_announce(offline: Offline, tmp_
     assert kernels == misses
     # The counting hook chains to the recorder's, and must not pass for the launch.
     assert launches == {"kernels.py"}
+    # No two of the ten prompts are equally long.
+    assert len(events_of(tmp_path / "run", "tune")) == 10
+
+
+CURES = {
+    "out, num_tokens: tl.constexpr": "out, num_tokens",
+    "@triton.jit\ndef embed_kernel": '@triton.jit(do_not_specialize=["num_tokens"])\ndef embed_kernel',
+    "@triton.jit\ndef rotary_cache": '@triton.jit(do_not_specialize=["num_tokens"])\ndef rotary_cache',
+    "@triton.jit\ndef cache_attent": '@triton.jit(do_not_specialize=["table_stride"])\ndef cache_attent',
+    'key=["prompt_len"]': "key=[]",
+}
+"""The last column of the table in examples/README.md."""
+
+
+def test_the_cures_in_the_readme_leave_one_variant_and_one_tuning(offline: Offline, tmp_path: Path) -> None:
+    cured = tmp_path / "examples"
+    shutil.copytree(EXAMPLES, cured)
+    kernels = cured / "tiny_decoder" / "kernels.py"
+    source = kernels.read_text()
+    for mistake, cure in CURES.items():
+        assert source.count(mistake) == 1
+        source = source.replace(mistake, cure)
+    kernels.write_text(source)
+    # Its own modules, not the checkout's: the script's folder comes first on sys.path.
+    serve = str(cured / "serve.py")
+    code, text = offline.run(tmp_path / "checked", serve, "--self-check")
+    assert code == 0, text
+    code, text = offline.run(tmp_path / "run", serve, "--demo", "--requests", "10")
+    assert code == 0, text
+    kernels_missed, _ = recorded_misses(tmp_path / "run")
+    assert set(kernels_missed.values()) == {1}
+    assert len(kernels_missed) == 6
+    assert len(events_of(tmp_path / "run", "tune")) == 1
+
+
+def events_of(run: Path, kind: str) -> list[dict[str, Any]]:
+    """Events of a kind in a run's event files."""
+    lines = [line for file in (run / "events").glob("*.jsonl") for line in file.read_text().splitlines()]
+    return [event for event in map(json.loads, lines) if event["event"] == kind]
 
 
 def recorded_misses(run: Path) -> tuple[Counter[str], set[str]]:
     """Misses by kernel in the event files of a run, and the files that launched them."""
-    lines = [line for file in (run / "events").glob("*.jsonl") for line in file.read_text().splitlines()]
-    events = [json.loads(line) for line in lines]
-    names = {event["id"]: event["name"] for event in events if event["event"] == "kernel"}
-    misses = [event for event in events if event["event"] == "miss"]
+    names = {event["id"]: event["name"] for event in events_of(run, "kernel")}
+    misses = events_of(run, "miss")
     return Counter(names[miss["kernel"]] for miss in misses), {Path(miss["site"][0]).name for miss in misses}
 
 
