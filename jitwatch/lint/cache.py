@@ -14,7 +14,6 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -112,12 +111,8 @@ class _Restricted(pickle.Unpickler):
 def version_digest() -> bytes:
     """Digest of everything that a result depends on besides the linted files and their settings."""
     package = Path(__file__).parent.parent
-    files = [*_python_files(package / "source"), *_python_files(package / "lint")]
-    rules = {sys.modules[type(rule).__module__].__file__ for rule in registry.all_rules().values()}
-    files += sorted(Path(file) for file in rules if file)
+    files = [file for part in ("source", "lint", "rules") for file in sorted((package / part).glob("*.py"))]
+    others = {sys.modules[type(rule).__module__].__file__ for rule in registry.all_rules().values()}
+    files += [Path(file) for file in sorted(filter(None, others)) if Path(file).parent != package / "rules"]
     contents = (file.read_bytes() for file in files)
     return digest(__version__, sys.version, *contents)
-
-
-def _python_files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob("*.py"))

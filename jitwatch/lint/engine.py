@@ -123,7 +123,7 @@ def _run(sources: Sources, configuration: Configuration, options: Options) -> Ou
     findings, failures = _check(modules, project, contents, configuration)
     return Outcome(
         findings=tuple(sorted(findings)),
-        problems=(*sources.problems, *sorted(problems + more_problems + failures)),
+        problems=(*sources.problems, *sorted(problems + more_problems), *failures),
         files=sources.read,
         kernels=sum(len(module.kernels) for module in modules.values()),
         sources=contents,
@@ -150,7 +150,7 @@ def _check(
     rules = all_rules()
     codes = {path: configuration.of_file(path).codes_for(path) for path in contents}
     found: dict[str, set[Finding]] = {path: set() for path in contents}
-    problems = []
+    problems: dict[str, Problem] = {}
     for path, module in modules.items():
         for code in sorted(codes[path]):
             try:
@@ -158,11 +158,13 @@ def _check(
                     if code in codes[finding.path]:
                         found[finding.path].add(finding)
             except Exception as error:  # noqa: BLE001 (one rule's mistake must not silence the others)
-                problems.append(Problem(path, None, None, f"{code}: {internal_error(error)}"))
+                message = f"{code}: {internal_error(error)}"
+                # Said once, not for each of a thousand files.
+                problems.setdefault(message, Problem(path, None, None, message))
     findings: list[Finding] = []
     for path, source in contents.items():
         findings += _suppress(path, source, sorted(found[path]), codes[path])
-    return findings, problems
+    return findings, list(problems.values())
 
 
 def _suppress(path: str, source: bytes, findings: list[Finding], codes: frozenset[str]) -> list[Finding]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jitwatch.lint.config import Configuration, Overrides
 from jitwatch.lint.engine import lint_paths, lint_sources
 from jitwatch.lint.formats import FORMATS, Look, renderer
+from jitwatch.lint.sources import Sources, read_sources
 from tests.lint.conftest import BAD, GOOD, Lint
 
 Write = Callable[..., Path]
@@ -96,16 +97,13 @@ def test_links_that_loop_vanish_or_are_no_files_are_problems_when_named(project:
 def test_a_file_that_vanishes_after_it_was_found_is_a_problem(
     project: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import jitwatch.lint.engine as engine
-
     root = project({"a.py": BAD, "b.py": BAD})
-    read = engine.read_sources
 
-    def read_late(*arguments: object) -> object:
+    def read_late(files: dict[str, bool], configuration: Configuration) -> Sources:
         (root / "a.py").unlink()
-        return read(*arguments)  # type: ignore[arg-type]
+        return read_sources(files, configuration)
 
-    monkeypatch.setattr(engine, "read_sources", read_late)
+    monkeypatch.setattr("jitwatch.lint.engine.read_sources", read_late)
     outcome = lint_paths(["."], Configuration(Overrides(select=("JW006",))))
     assert [str(problem) for problem in outcome.problems] == ["a.py: no such file or folder"]
     assert [finding.path for finding in outcome.findings] == ["b.py"]

@@ -1,0 +1,60 @@
+"""What a command may import, and that workers give the answers one process gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jitwatch.lint.config import Configuration, Overrides
+from jitwatch.lint.engine import Options, lint_paths
+from tests.lint.conftest import BAD
+
+Write = Callable[..., Path]
+
+REPORT = """
+import sys
+from jitwatch.cli import main
+code = main({arguments!r})
+sys.stdout.flush()
+heavy = ("triton", "torch", "numpy", "libcst", "rich", "pathspec", "multiprocessing", "asyncio", "jitwatch.runtime")
+print(code, *[name for name in heavy if name in sys.modules], file=sys.stderr)
+"""
+
+
+def imported(*arguments: str) -> str:
+    program = REPORT.format(arguments=list(arguments))
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return ran.stderr.strip()
+
+
+@pytest.mark.parametrize("format_", ["full", "json", "sarif"])
+def test_linting_a_file_imports_neither_triton_nor_torch_nor_what_it_does_not_need(
+    project: Write, format_: str
+) -> None:
+    project({"a.py": BAD})
+    assert imported("lint", "--format", format_, "a.py") == "1"
+
+
+def test_explaining_a_rule_imports_rich_and_no_triton(project: Write) -> None:
+    project({})
+    assert imported("rule", "JW006") == "0 rich"
+
+
+def test_a_pool_of_workers_finds_what_one_process_finds(
+    project: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project({f"m{number}.py": BAD + "# filler\n" * number for number in range(12)})
+    monkeypatch.setattr("jitwatch.lint.analysis.WORTH_A_POOL", 1)
+    progress: list[tuple[int, int]] = []
+    configuration = Configuration(Overrides(isolated=True))
+    options = Options(jobs=2, progress=lambda done, total: progress.append((done, total)))
+    many = lint_paths(["."], configuration, options)
+    one = lint_paths(["."], configuration, Options(jobs=1))
+    assert many.findings == one.findings
+    assert len(many.shown) == 12
+    assert progress[-1][0] == progress[-1][1]
+    assert [done for done, _ in progress] == sorted(done for done, _ in progress)
