@@ -15,9 +15,7 @@ Write = Callable[..., Path]
 
 
 def entries(root: Path) -> list[Path]:
-    return [
-        path for path in (root / ".jitwatch_cache").rglob("*") if path.is_file() and path.suffix != ".TAG"
-    ]
+    return [path for path in (root / ".jitwatch_cache").glob("*/*") if path.is_file()]
 
 
 def same(one: Ran, other: Ran) -> bool:
