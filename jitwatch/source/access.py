@@ -83,7 +83,7 @@ def _bound_costs(inner: Value, outer: Value, axis: Hashable) -> Iterator[tuple[s
     rest = [(term, factor) for term, factor in sides if ("arange", axis) not in term]
     if all(is_aligned(term, factor) for term, factor in rest):
         for term, factor in rest:
-            if name := _decides(term, factor):
+            if name := _decides(term, factor) or _constant_bound(term, factor):
                 yield name, Contiguity.MASK
 
 
@@ -93,3 +93,9 @@ def _decides(term: Term, factor: int) -> str | None:
         return None
     names = [str(identity) for kind, identity in term if kind == "param"]
     return names[0] if len(names) == 1 else None
+
+
+def _constant_bound(term: Term, factor: int) -> str | None:
+    """A constexpr that bounds the axis: what it would cost to make it a run-time argument that is opted out."""
+    plain = factor == 1 and len(term) == 1 and term[0][0] == "static" and isinstance(term[0][1], str)
+    return str(term[0][1]) if plain else None

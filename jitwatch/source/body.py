@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from jitwatch.source.access import access_costs, block_costs
 from jitwatch.source.language import CALLS, is_builtin
-from jitwatch.source.model import Contiguity, Pass, Role
+from jitwatch.source.model import SILENT, Contiguity, Pass, Role
 from jitwatch.source.polynomial import NOTHING, Value, add, join, multiply, number, opaque, symbol
 from jitwatch.source.text import dotted
 
@@ -32,6 +32,7 @@ class BodyAnalysis:
         self.contiguity: dict[str, Contiguity] = defaultdict(lambda: Contiguity.NONE)
         self.passes: dict[str, list[Pass]] = defaultdict(list)
         self.called: set[str] = set()
+        self.streams: set[str] = set()
         self.touches_memory = False
         self.columns: set[Hashable] = set()
         self.wraps: dict[Hashable, Value] = {}
@@ -40,6 +41,7 @@ class BodyAnalysis:
             for name, constexpr in parameters.items()
         }
         self._read: set[str] = set()
+        self._costs: list[tuple[int, str, Contiguity]] = []
         self.env: Env = dict(self._initial)
 
     def run(self, body: list[ast.stmt]) -> None:
@@ -47,9 +49,17 @@ class BodyAnalysis:
         for statement in body:
             self._note_overwrite(statement)
             self.execute(statement)
+        self._settle_contiguity()
         for name in self._read:
-            if not self.roles[name] & ~(Role.ASSUMED | Role.OVERWRITTEN):
+            if not self.roles[name] & ~SILENT:
                 self.roles[name] |= Role.VALUE
+
+    def _settle_contiguity(self) -> None:
+        """Keep the costs of the accesses of the highest rank: beside tiles, a vector of scales moves no bytes."""
+        most = max((rank for rank, _, _ in self._costs), default=0)
+        for rank, name, cost in self._costs:
+            if rank == most:
+                self.contiguity[name] |= cost
 
     def give(self, value: Value, role: Role) -> None:
         """Record that the parameters behind a value have a role."""
@@ -159,6 +169,8 @@ class BodyAnalysis:
 
     def _bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
+            if target.id in self._initial:
+                self.roles[target.id] |= Role.REASSIGNED
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             items = value.items if value.items and len(value.items) == len(target.elts) else None
@@ -317,6 +329,14 @@ class BodyAnalysis:
 
     # Memory
 
+    def _note_pointer(self, address: Value) -> str | None:
+        """The parameter added first in an address is its pointer."""
+        for term, factor in address.terms.items():
+            if len(term) == 1 and term[0][0] == "param" and factor == 1:
+                self.roles[str(term[0][1])] |= Role.POINTER
+                return str(term[0][1])
+        return None
+
     def access(
         self, address: Value, mask: Value | None = None, checked: frozenset[int] = frozenset()
     ) -> None:
@@ -324,9 +344,11 @@ class BodyAnalysis:
         self.touches_memory = True
         if address.block and address.items:
             base, shape, strides = address.items[0], address.items[1], address.items[2]
+            pointer = self._note_pointer(base)
             costs = block_costs(base, shape.items or (), strides.items or (), checked)
         else:
             self.give(address, Role.ADDRESS)
+            pointer = self._note_pointer(address)
             for term in address.terms:
                 names = [
                     str(identity)
@@ -336,5 +358,12 @@ class BodyAnalysis:
                 for name in names if len(term) > 1 else ():
                     self.roles[name] |= Role.STRIDE
             costs = access_costs(address, mask, frozenset(self.columns), self.wraps)
-        for name, cost in costs:
-            self.contiguity[name] |= cost
+        rank = (
+            len(address.items[3].items or ())
+            if address.block and address.items
+            else len(set(address.aranges))
+        )
+        found = [(name, cost) for name, cost in costs]
+        self._costs.extend((rank, name, cost) for name, cost in found)
+        if pointer and found:
+            self.streams.add(pointer)

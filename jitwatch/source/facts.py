@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import NameHint, hint, is_index, is_pool, is_weight
+from jitwatch.source.names import NameHint, hint, is_index, is_pool, is_table, is_weight
+
+COARSE = 1 << 15
+"""A length divided by at least this takes a handful of values: contexts end near 2^20 tokens."""
 
 _LENGTHS = (Origin.LENGTH, Origin.DERIVED)
 _BY_WEIGHT = (
@@ -61,14 +65,16 @@ class Tensor:
             return self.sizes[index]
         if any(is_weight(name) for name in self.names):
             return CONSTANT
-        if index == 0 and any(is_pool(name) for name in self.names):
+        if any(is_table(name) for name in self.names):
+            return Fact(Origin.LENGTH)
+        if index in (0, None) and any(is_pool(name) for name in self.names):
             return Fact(Origin.POOL, Cardinality.ONE, soft=True)
-        if any(is_index(name) for name in self.names):
-            return Fact(Origin.LENGTH, soft=True)
         rank = len(self.sizes) if self.sizes is not None else rank
         if rank is not None and index is not None and index < 0:
             index += rank
         if index == 0:
+            return Fact(Origin.LENGTH, soft=True)
+        if any(is_index(name) for name in self.names) and (rank or 1) < 3:
             return Fact(Origin.LENGTH, soft=True)
         if index == -1 or (rank is not None and index == rank - 1):
             return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
@@ -107,7 +113,7 @@ def derive(*operands: Fact) -> Fact:
     if whole.is_length:
         varying = [fact for fact in operands if fact.is_length]
         spread = min((fact.cardinality for fact in varying), key=_BY_SPREAD.index)
-        return Fact(Origin.DERIVED, spread, whole.hops)
+        return Fact(Origin.DERIVED, spread, whole.hops, soft=all(fact.soft for fact in varying))
     origin = {Origin.LITERAL: Origin.LITERAL, Origin.TENSOR: Origin.UNKNOWN}.get(whole.origin, whole.origin)
     return Fact(origin, whole.cardinality, whole.hops, soft=whole.soft)
 
@@ -124,7 +130,9 @@ def named(fact: Fact, name: str) -> Fact:
         return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
     if fact.origin is Origin.MODEL_CONSTANT and hinted is NameHint.LENGTH:
         return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
-    if hinted in (NameHint.CONSTANT, NameHint.TILE) and fact.origin is not Origin.POOL:
+    settled = (NameHint.CONSTANT,) if fact.origin is Origin.DERIVED else (NameHint.CONSTANT, NameHint.TILE)
+    doubted = fact.origin in (Origin.LENGTH, Origin.DIMENSION) and hinted is NameHint.WEAK_CONSTANT
+    if hinted in settled or doubted:
         return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     return fact
 
@@ -136,6 +144,13 @@ def guess(name: str) -> Fact:
         return Fact(Origin.LENGTH, soft=True)
     if hinted is NameHint.STRIDE:
         return Fact(Origin.STRIDE, Cardinality.FEW)
-    if hinted in (NameHint.CONSTANT, NameHint.TILE):
+    if hinted in (NameHint.CONSTANT, NameHint.WEAK_CONSTANT, NameHint.TILE):
         return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
     return Fact(Origin.UNKNOWN, soft=True)
+
+
+def constant(node: ast.expr) -> int:
+    """Value of a written product of integers, 0 for anything else."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return constant(node.left) * constant(node.right)
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else 0

@@ -10,7 +10,20 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from jitwatch.source.facts import CONSTANT, FLAG, LITERAL, UNKNOWN, Fact, Tensor, derive, guess, join, named
+from jitwatch.source.facts import (
+    COARSE,
+    CONSTANT,
+    FLAG,
+    LITERAL,
+    UNKNOWN,
+    Fact,
+    Tensor,
+    constant,
+    derive,
+    guess,
+    join,
+    named,
+)
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.text import SourceText, dotted
@@ -122,6 +135,8 @@ class Host:
     def _value_BinOp(self, node: ast.BinOp, scope: Scope, depth: int) -> Fact:
         left, right = self.value(node.left, scope, depth), self.value(node.right, scope, depth)
         whole = derive(left, right)
+        if isinstance(node.op, ast.FloorDiv) and whole.is_length and constant(node.right) >= COARSE:
+            return Fact(Origin.DERIVED, Cardinality.FEW, whole.hops)
         if isinstance(node.op, ast.Mod) and whole.is_length and not right.is_length:
             return Fact(Origin.DERIVED, Cardinality.FEW, whole.hops)
         if isinstance(node.op, ast.Pow | ast.LShift) and whole.is_length and not left.is_length:
@@ -234,8 +249,10 @@ class Host:
             whole = self.value(binding.value, scope, depth)
             constant = whole.origin in (Origin.LITERAL, Origin.MODEL_CONSTANT)
             return CONSTANT if constant else named(Fact(Origin.DERIVED, hops=whole.hops, soft=True), name)
-        whole = self.value(binding.value, scope, depth)
         hop = f"{name} = {self.text.segment(binding.value)}"
+        if binding.element is not None and isinstance(binding.value, ast.Tuple | ast.List):
+            return named(self._element(binding, binding.value, scope, depth), name).via(hop)
+        whole = self.value(binding.value, scope, depth)
         if binding.element is None:
             return named(whole, name).via(hop)
         if whole.items and -len(whole.items) <= binding.element < len(whole.items):
@@ -243,6 +260,21 @@ class Host:
         if whole.tensor:  # a shape unpacked
             return named(whole.tensor.size(binding.element, binding.of), name).via(hop)
         return named(Fact(whole.origin, whole.cardinality, whole.hops, soft=True), name).via(hop)
+
+    def _element(self, binding: Binding, value: ast.Tuple | ast.List, scope: Scope, depth: int) -> Fact:
+        """One element of ``B, T, H, K, V = *k.shape, v.shape[-1]``."""
+        assert binding.element is not None
+        starred = [index for index, each in enumerate(value.elts) if isinstance(each, ast.Starred)]
+        if len(starred) != 1 or binding.of is None:
+            return UNKNOWN
+        rank, first = binding.of - len(value.elts) + 1, starred[0]
+        if first <= binding.element < first + rank:
+            inner = value.elts[first]
+            assert isinstance(inner, ast.Starred)
+            whole = self.value(inner.value, scope, depth)
+            return whole.tensor.size(binding.element - first, rank) if whole.tensor else UNKNOWN
+        after = binding.element if binding.element < first else binding.element - rank + 1
+        return self.value(value.elts[after], scope, depth)
 
     def _argument(self, name: str, scope: Scope, depth: int) -> Fact:
         if name in scope.passed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from jitwatch.source.facts import CONSTANT, FLAG, UNKNOWN, Fact, Tensor, derive, guess, join
+from jitwatch.source.facts import COARSE, CONSTANT, FLAG, UNKNOWN, Fact, Tensor, constant, derive, guess, join
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.names import is_weight
 from jitwatch.source.text import dotted
@@ -85,6 +85,9 @@ def _rounded_to_powers(host: Host, node: ast.Call, scope: Scope, depth: int) -> 
 def _bounded(host: Host, node: ast.Call, scope: Scope, depth: int) -> Fact:
     facts = [host.value(each, scope, depth) for each in node.args]
     varying = [fact for fact in facts if fact.is_length]
+    capped = 0 < len(varying) < len(facts) and dotted(node.func) == "min"
+    if capped and varying[0].cardinality is Cardinality.LOG2:  # the powers of two below a bound
+        return Fact(Origin.DERIVED, Cardinality.FEW, varying[0].hops)
     return varying[0] if varying else join(*facts)
 
 
@@ -210,6 +213,8 @@ def _function(host: Host, node: ast.Call, last: str, scope: Scope, depth: int) -
     facts = [host.value(each, scope, depth) for each in (*node.args, *(k.value for k in node.keywords))]
     whole = derive(*facts) if facts else UNKNOWN
     if last in _ROUNDINGS:
+        if "div" in last and len(node.args) == 2 and constant(node.args[1]) >= COARSE and whole.is_length:
+            return Fact(Origin.DERIVED, Cardinality.FEW, whole.hops)
         if last == "pow" and len(facts) == 2 and facts[1].is_length and not facts[0].is_length:
             return Fact(Origin.DERIVED, Cardinality.LOG2, whole.hops)
         if last in ("int", "float", "round") and len(facts) == 1:

@@ -128,6 +128,7 @@ class KernelFinder:
                 enclosing=outer.name if outer else None,
                 by_call=by_call,
                 is_entry=run.touches_memory,
+                streams=tuple(sorted(run.streams)),
             )
         )
         self.calls |= {(qualname, called) for called in run.called if called}

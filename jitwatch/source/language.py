@@ -95,8 +95,7 @@ def _store(run: BodyAnalysis, node: ast.Call) -> Value:
 
 def _atomic(run: BodyAnalysis, node: ast.Call) -> Value:
     place = run.evaluate(node.args[0]) if node.args else NOTHING
-    run.touches_memory = True
-    run.give(place, Role.ADDRESS)
+    run.access(place)
     for each in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
         run.give(run.evaluate(each), Role.VALUE)
     return symbol("opaque", id(node))

@@ -119,7 +119,9 @@ class LaunchFinder:
 def launch_value(fact: Fact, written: str, text: SourceText, node: ast.expr) -> LaunchValue:
     """Keep of a fact what the rules need."""
     offset = bool(fact.tensor and fact.tensor.offset)
-    return LaunchValue(fact.origin, fact.cardinality, written, text.span(node), fact.hops[::-1], offset)
+    return LaunchValue(
+        fact.origin, fact.cardinality, written, text.span(node), fact.hops[::-1], offset, fact.soft
+    )
 
 
 def launched(node: ast.Call) -> tuple[ast.expr | None, str, list[ast.expr]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from jitwatch.source.model import (
+    SILENT,
     BoundLaunch,
     Contiguity,
     Kernel,
@@ -14,6 +15,7 @@ from jitwatch.source.model import (
     Launch,
     Module,
     Parameter,
+    Pass,
     Project,
     Role,
 )
@@ -47,7 +49,8 @@ def link(modules: Iterable[Module]) -> Project:
         for kernel in module.kernels
         if kernel.key not in launches and (kernel.key in called or not kernel.is_entry)
     )
-    return Project(by_path, kernels, {key: tuple(each) for key, each in launches.items()}, helpers)
+    bound = {key: tuple(each) for key, each in launches.items()}
+    return Project(by_path, kernels, bound, helpers, frozenset(_fed(by_path, index, linked)))
 
 
 class Index:
@@ -130,25 +133,34 @@ def _with_passes(
 ) -> Parameter:
     roles, contiguity = parameter.roles, parameter.contiguity
     for handed in parameter.passes:
-        targets = list(_receiving(handed.function, handed.position, handed.keyword, module, index, linked))
+        targets = [target for _, target in _targets([handed], module, index, linked)]
         if not targets:
             roles |= Role.PASSED
         for target in targets:
-            roles |= target.roles & ~(Role.OVERWRITTEN | Role.ASSUMED)
+            roles |= target.roles & ~SILENT
             contiguity |= target.contiguity if handed.direct else Contiguity.NONE
     return replace(parameter, roles=roles, contiguity=contiguity)
 
 
-def _receiving(
-    function: str,
-    position: int | None,
-    keyword: str | None,
-    module: Module,
-    index: Index,
-    linked: Mapping[Key, Kernel],
-) -> Iterator[Parameter]:
-    """Yield the parameters of a called function that get an argument."""
-    for kernel in index.resolve(function, module):
-        for parameter in linked[kernel.key].parameters:
-            if parameter.index == position or (keyword and parameter.name == keyword):
-                yield parameter
+def _fed(
+    modules: Mapping[str, Module], index: Index, linked: Mapping[Key, Kernel]
+) -> Iterator[tuple[Key, str]]:
+    """Yield the constexpr parameters of helpers that get a constexpr of their caller unchanged."""
+    for caller in linked.values():
+        handed = [
+            each for given in caller.parameters if given.is_constexpr for each in given.passes if each.direct
+        ]
+        for kernel, target in _targets(handed, modules[caller.path], index, linked):
+            if target.is_constexpr:
+                yield kernel.key, target.name
+
+
+def _targets(
+    handed: Iterable[Pass], module: Module, index: Index, linked: Mapping[Key, Kernel]
+) -> Iterator[tuple[Kernel, Parameter]]:
+    """Yield the functions and the parameters that get some arguments."""
+    for each in handed:
+        for kernel in index.resolve(each.function, module):
+            for parameter in linked[kernel.key].parameters:
+                if parameter.index == each.position or (each.keyword and parameter.name == each.keyword):
+                    yield kernel, parameter

@@ -51,8 +51,14 @@ class Role(Flag):
     """Is handed to a function whose source is not among the linted files."""
     OVERWRITTEN = auto()
     """Is assigned before it is ever read: what the launch passed is dropped."""
+    REASSIGNED = auto()
+    """Is replaced by a value of the kernel's own on some paths: ``if IS_VARLEN: T = eos - bos``."""
     ASSUMED = auto()
     """Is named by ``tl.assume`` or ``tl.static_assert``, which emit no code."""
+
+
+SILENT = Role.ASSUMED | Role.OVERWRITTEN | Role.REASSIGNED
+"""Roles that do not mean that the launch's value is used."""
 
 
 class Contiguity(Flag):
@@ -221,6 +227,8 @@ class Kernel:
     """The function is jitted by a call (``k = triton.jit(k)``), not by a decorator."""
     is_entry: bool = True
     """Reads the grid or writes memory. A jitted function that does neither is only ever called by others."""
+    streams: tuple[str, ...] = ()
+    """Pointers accessed along a contiguous axis, where divisibility decides the vector width."""
 
     @property
     def key(self) -> Key:
@@ -277,7 +285,9 @@ class LaunchValue:
     hops: tuple[str, ...] = ()
     """The assignments followed back from it, such as ``T = x.shape[0]``."""
     offset: bool = False
-    """A tensor view that can start at an unaligned address: ``x[1:]``, ``x[:, k:]``."""
+    """A tensor view that can start at an unaligned address: ``x[start:]``, ``x[:, k:]``."""
+    soft: bool = False
+    """Told by a position or a name alone: the name of the parameter may say better."""
 
 
 @dataclass(frozen=True)
@@ -337,6 +347,8 @@ class Project:
     launches: Mapping[Key, tuple[BoundLaunch, ...]] = field(default_factory=dict)
     helpers: frozenset[Key] = frozenset()
     """Jitted functions that only other kernels call: they have no key of their own."""
+    fed: frozenset[tuple[Key, str]] = frozenset()
+    """Constexpr parameters of helpers that take a constexpr parameter of their caller unchanged."""
 
     def kernels_in(self, path: str) -> Iterator[Kernel]:
         """Yield the kernels of a file that something launches, or may."""

@@ -21,40 +21,58 @@ def _lexicon(text: str) -> frozenset[str]:
 _LENGTHS = _lexicon(
     """token tokens ntokens seqlen seqlens seq seqs sequence sequences len length lengths batch batches bs bsz
     row rows nrows req reqs request requests numel element elements nelement nelements queries chunks ntoken
-    segs segments pages slots lines entries capacity prefix extend splits tasks task nnz samples points
-    positions candidates drafts iter iters ctx nblocks blocks offset total tiles"""
+    segs segments pages slots lines entries capacity splits tasks task nnz samples points ranges bad words
+    positions candidates drafts iter iters ctx nblocks blocks tiles"""
 )
-_LETTERS = frozenset(
-    {"T", "B", "M", "L", "S", "Z", "NB", "NT", "NC", "TC", "EM", "BT_LEN", "SQ", "SK", "SKV"}
-)
-"""Single capitals that mean a length more often than not; never N, K, D or H: they name widths as often."""
+_LETTERS = frozenset({"T", "B", "M", "L", "S", "Z", "NB", "NT", "NC", "TC", "EM", "SQ", "SK", "SKV", "b"})
+"""Single capitals that mean a length more often than not; not N, which names a width as often."""
+
+_WIDTHS = frozenset({"H", "K", "D", "V", "C", "G", "E", "W", "R", "HQ", "HK", "HV", "DK", "DV", "HKV", "KH"})
+"""Single capitals that mean a width, a head or a group count; a letter is believed only where nothing else speaks."""
 
 _CONSTANTS = _lexicon(
     """head heads nheads nhead hd qh kh kvh dim dims hidden vocab expert experts topk group groups layer layers rank
     ranks world warps warp stages stage sm sms core cores vectorcore cu cus window width cols ncols col channel
-    channels feature features eps epsilon scale bits dtype per factor alpha beta theta base max min id idx index
+    channels feature features eps epsilon scale bits dtype per factor alpha beta theta base id idx index
     pid type mode flag has is use enable causal stride strides pad padding block tile page size split kernel
     lora nope rope rotary ratio levels bins pack packed elems log log2 kv_groups modality bos eos version dilation"""
 )
 _STRONG = _lexicon(
     """head heads nheads nhead dim dims hidden vocab expert experts topk group groups layer layers world warps warp
-    stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits per lora
+    stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits lora
     rotary rope nope kernel width ratio levels bins dtype causal is has use enable flag dilation sm"""
 )
 """Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
+_INDICES = _lexicon(
+    """ids id idx index indices indptr slot slots position positions pos lens len lengths mapping map mask masks table
+    loc start starts count counts num token tokens req reqs cu offsets flags valid page pages seq seqs batch accept
+    accepted order sorted candidates drafts rejected sampled tree bonus"""
+)
+"""What an index tensor's name says it holds."""
+
+_HOLDERS = _lexicon("block page kv head group expert tile thread chunk warp token byte word pack sample")
+"""What a model or a tile has a fixed number of things of: ``queries_per_kv``, not ``rows_per_program``."""
+
+_TENSORS = _lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table loc")
+"""A tensor's word: whatever else the name says is about what the tensor holds."""
 
 _TILES = re.compile(
-    r"^(BLOCK|TILE|GROUP|CHUNK|SUB|SPLIT|PAGE|B[A-Z]|B[A-Z]\d?|T?BLK|NUM_(STAGES|WARPS))(_?|_.*)$|"
-    r"(_|^)(BLOCK|TILE)(_SIZE)?(_[A-Z\d]+)?$|^(block|tile|page|chunk|group)_?(size|len|length)?(_[a-z\d]+)?$"
+    r"^(BLOCK|TILE|CHUNK|SUB|SPLIT|PAGE|GROUP)(_SIZE|_LEN)?(_[A-Z\d]+)?$|^B[A-Z]\d?$|^T?BLK|^num_(warps|stages)$|"
+    r"_(BLOCK|TILE)(_SIZE)?$|^(block|tile|page|chunk)(_size|_len|_length)?(_[a-z\d])?$|_(block|tile|page|chunk)_(size|len)$"
 )
 _WEIGHTS = re.compile(
-    r"(^|_)(w|w\d|wq|wk|wv|weights?|qweight|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)", re.I
+    r"(^|_)(b|rhs|mat2|w|w\d|wq|wk|wv|weights?|qweight|qzeros|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)",
+    re.I,
 )
 _INDEX = re.compile(
     r"(^|_)(block_?(tables?|maps?|indices|ids)|page_tables?|table|indices|indptr|(cu_)?seq_?lens?|cu_seqlens\w*|ids|mapping|"
     r"positions?|lens|lengths|offsets|idx|req_to_token|slot\w*|sorted\w*|query_start_loc)(_|$)",
     re.I,
 )
+_ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights?", re.I)
+"""Weights that are computed per token."""
+
+_TABLES = re.compile(r"(block|page)_?(tables?|maps?)|req_to_token|cu_seq|indptr", re.I)
 _POOLS = re.compile(r"cache|pool|buffer|state", re.I)
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
@@ -65,6 +83,7 @@ class NameHint(Enum):
     LENGTH = "length"
     WEAK_LENGTH = "weak length"
     CONSTANT = "constant"
+    WEAK_CONSTANT = "weak constant"
     TILE = "tile"
     STRIDE = "stride"
     NONE = "none"
@@ -81,24 +100,51 @@ def hint(name: str) -> NameHint:
     """Return what a parameter's or a variable's name suggests."""
     name = name.rpartition(".")[2]
     parts = words(name)
+    if parts[-1:] in (("width",), ("size",)) and "table" in parts:
+        return NameHint.LENGTH
+    if any(part in _TENSORS for part in parts):
+        return NameHint.NONE
     if "stride" in parts or "strides" in parts:
         return NameHint.STRIDE
     if name in _LETTERS:
         return NameHint.WEAK_LENGTH
+    if name in _WIDTHS:
+        return NameHint.CONSTANT
     if _TILES.search(name):
         return NameHint.TILE
+    if "per" in parts[1:-1] and parts[-1] in _HOLDERS:
+        return NameHint.CONSTANT
+    if name.endswith("_OFFSET"):
+        return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):
         return NameHint.CONSTANT
     if any(part in _LENGTHS for part in parts):
         return NameHint.LENGTH
     if any(part in _CONSTANTS for part in parts):
-        return NameHint.CONSTANT
-    return NameHint.NONE
+        return NameHint.WEAK_CONSTANT
+    counted = parts[:1] in (("num",), ("n",)) and len(parts) > 1 and parts[-1].endswith("s")
+    return NameHint.WEAK_LENGTH if counted else NameHint.NONE
+
+
+def names_pointer(name: str) -> bool:
+    """Whether a parameter's name says it is a pointer."""
+    return name.endswith(("ptr", "ptrs", "_pointer")) or name.startswith("p_")
+
+
+def is_table(tensor: str) -> bool:
+    """Whether a tensor's name says it maps requests to pages: both of its sizes follow the requests."""
+    return bool(_TABLES.search(tensor.rpartition(".")[2]))
+
+
+def holds_indices(tensor: str) -> bool:
+    """Whether a pointer's name says that positions, lengths or flags are behind it."""
+    return any(part in _INDICES for part in words(tensor))
 
 
 def is_weight(tensor: str) -> bool:
     """Whether a tensor's name says it belongs to the model: its shape is fixed at load."""
-    return bool(_WEIGHTS.search(tensor.rpartition(".")[2]))
+    name = tensor.rpartition(".")[2]
+    return bool(_WEIGHTS.search(name)) and not _ROUTING.search(name)
 
 
 def is_index(tensor: str) -> bool:

@@ -1,0 +1,181 @@
+"""Decides whether a parameter is a length: the launches first, the name where they are silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jitwatch.source.model import (
+    SILENT,
+    Cardinality,
+    DecoratorKind,
+    Kernel,
+    Launch,
+    LaunchValue,
+    Origin,
+    Parameter,
+    Project,
+    Settled,
+)
+from jitwatch.source.names import NameHint, hint, is_bucket, words
+
+OPT_OUT, ON_ALIGNMENT = "do_not_specialize", "do_not_specialize_on_alignment"
+VARYING = (Cardinality.UNBOUNDED, Cardinality.LOG2)
+_FLAGS = frozenset(
+    (
+        "is",
+        "has",
+        "use",
+        "with",
+        "return",
+        "enable",
+        "launch",
+        "precision",
+        "activation",
+        "mode",
+        "type",
+        "act",
+        "swap",
+    )
+)
+_CONSTANTS = (NameHint.CONSTANT, NameHint.WEAK_CONSTANT, NameHint.TILE)
+_INTEGERS = (
+    "tl.int32",
+    "tl.int64",
+    "int32",
+    "int64",
+    '"i32"',
+    "'i32'",
+    '"i64"',
+    "'i64'",
+    "int",
+    "tl.uint32",
+    "tl.uint64",
+)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a parameter is, and why."""
+
+    origin: Origin
+    cardinality: Cardinality
+    launch: Launch | None = None
+    value: LaunchValue | None = None
+    """The launch argument that shows it; None when the name or a heuristic does."""
+    settled: Settled | None = None
+
+    @property
+    def varies(self) -> bool:
+        """Whether it takes many values while a process serves requests."""
+        return self.origin in (Origin.LENGTH, Origin.DERIVED) and self.cardinality in VARYING
+
+
+def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
+    """Say what a parameter is."""
+    if settled := _settled(kernel, parameter.name):
+        return _judge_settled(project, kernel, settled)
+    found = list(_passed(project, kernel, parameter.name))
+    hinted = hint(parameter.name)
+    lengths = [each for each in found if _is_length(each[1], hinted)]
+    if lengths:
+        launch, value = min(
+            lengths, key=lambda each: (VARYING.index(each[1].cardinality), each[1].span.start)
+        )
+        origin = Origin.DERIVED if value.origin is Origin.DERIVED else Origin.LENGTH
+        return Judgement(origin, value.cardinality, launch, value)
+    known = [each for each in found if each[1].origin is not Origin.UNKNOWN]
+    for origin in (Origin.POOL, Origin.TENSOR, Origin.STRIDE, Origin.MODEL_CONSTANT, Origin.LITERAL):
+        if known and known[0][1].origin is origin and len(known) == len(found):
+            return Judgement(origin, known[0][1].cardinality, *known[0])
+    weakly = hinted is NameHint.WEAK_LENGTH and not known and parameter.is_constexpr
+    if hinted is NameHint.LENGTH or weakly:
+        return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
+    if hinted in _CONSTANTS:
+        return Judgement(Origin.MODEL_CONSTANT, Cardinality.ONE)
+    return Judgement(Origin.STRIDE if hinted is NameHint.STRIDE else Origin.UNKNOWN, Cardinality.FEW)
+
+
+def _is_length(value: LaunchValue, hinted: NameHint) -> bool:
+    """Whether a launch shows a length, the parameter's own name having a word where position alone speaks."""
+    if value.cardinality not in VARYING:
+        return False
+    if value.origin is Origin.DERIVED:
+        return not (value.soft and hinted is NameHint.CONSTANT)
+    if value.origin is Origin.LENGTH:
+        return not value.soft or hinted not in _CONSTANTS
+    return value.origin is Origin.DIMENSION and hinted in (NameHint.LENGTH, NameHint.WEAK_LENGTH)
+
+
+def _passed(project: Project, kernel: Kernel, name: str) -> Iterator[tuple[Launch, LaunchValue]]:
+    for bound in project.launches_of(kernel):
+        if name in bound.arguments:
+            yield bound.launch, bound.arguments[name]
+
+
+def _settled(kernel: Kernel, name: str) -> Settled | None:
+    """What a decorator provides for a parameter; a heuristic's rule before an autotuner's list."""
+    found = [each for decorator in kernel.decorators for each in decorator.settles if each.name == name]
+    return next((each for each in found if each.reads), found[0] if found else None)
+
+
+def _judge_settled(project: Project, kernel: Kernel, settled: Settled) -> Judgement:
+    for name in settled.reads:
+        read = kernel.parameter(name)
+        if read and settled.cardinality in VARYING and not _settled(kernel, name):
+            inner = judge(project, kernel, read)
+            if inner.varies:
+                return Judgement(Origin.DERIVED, settled.cardinality, settled=settled)
+    return Judgement(Origin.MODEL_CONSTANT, Cardinality.FEW, settled=settled)
+
+
+def is_opted_out(kernel: Kernel, parameter: Parameter) -> bool:
+    """Whether a list of the kernel names a parameter, or hides what it names."""
+    for keyword in (OPT_OUT, ON_ALIGNMENT):
+        if any(each.name == parameter.name for each in kernel.listed(keyword)):
+            return True
+        listing = kernel.jit.listing(keyword)
+        if listing and any(entry.name is None and entry.position is None for entry in listing.entries):
+            return True
+    return False
+
+
+def is_dead(parameter: Parameter) -> bool:
+    """Whether nothing the launch passes for it reaches the code."""
+    return not parameter.roles & ~SILENT
+
+
+def is_flag(parameter: Parameter) -> bool:
+    """Whether a name says the parameter switches something: two values at most, each meant."""
+    return any(part in _FLAGS for part in words(parameter.name))
+
+
+def is_tuned_on(kernel: Kernel, name: str) -> bool:
+    """Whether a decorator looks at a parameter: an autotuner's key, a heuristic."""
+    keyed = any(each.name == name for each in kernel.listed("key"))
+    return keyed or any(name in each.reads for decorator in kernel.decorators for each in decorator.settles)
+
+
+def is_integer_annotated(parameter: Parameter) -> bool:
+    """Whether an annotation fixes an integer type, which leaves divisibility and the value 1 specialised."""
+    return parameter.annotation in _INTEGERS
+
+
+def is_spelled_constexpr(kernel: Kernel, parameter: Parameter) -> bool:
+    """Whether a run-time parameter still has a constexpr's spelling, beside constexprs spelled like it."""
+    capitals = len(parameter.name) > 2 and parameter.name.isupper()
+    return capitals and any(each.is_constexpr and each.name.isupper() for each in kernel.parameters)
+
+
+def is_rounded(name: str, judgement: Judgement) -> bool:
+    """Whether a length was put into buckets on purpose before it became part of a key."""
+    return judgement.cardinality is not Cardinality.UNBOUNDED or (judgement.value is None and is_bucket(name))
+
+
+def tuners(kernel: Kernel) -> Iterator[tuple[int | None, str, Parameter]]:
+    """Yield each autotuner's number of configurations with the parameters of its key."""
+    for decorator in kernel.decorators:
+        listing = decorator.listing("key") if decorator.kind is DecoratorKind.AUTOTUNE else None
+        for entry in listing.entries if listing else ():
+            if entry.name and (parameter := kernel.parameter(entry.name)):
+                yield decorator.configurations, decorator.name, parameter

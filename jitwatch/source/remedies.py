@@ -1,0 +1,131 @@
+"""Which rule has the most to say about a parameter, and the edits that opt one out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitwatch.source.lengths import (
+    ON_ALIGNMENT,
+    OPT_OUT,
+    Judgement,
+    is_dead,
+    is_flag,
+    is_integer_annotated,
+    is_opted_out,
+    is_rounded,
+    is_spelled_constexpr,
+    judge,
+    tuners,
+)
+from jitwatch.source.model import Contiguity, Kernel, Origin, Parameter, Project, Role
+from jitwatch.source.names import holds_indices, names_pointer
+
+COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE
+Finds = Iterator[tuple[Parameter, Judgement]]
+
+
+def costs_width(kernel: Kernel, parameter: Parameter) -> bool:
+    """Whether opting a parameter out makes the kernel's loads and stores narrower where bytes count.
+
+    A kernel that streams nothing but indices (slot mappings, positions, lengths) is bound by its launch.
+    """
+    return bool(parameter.contiguity & COSTLY) and not moves_only_indices(kernel)
+
+
+def moves_only_indices(kernel: Kernel) -> bool:
+    """Whether every tensor that a kernel streams holds positions, lengths or flags."""
+    return all(holds_indices(name) for name in kernel.streams)
+
+
+def keyed_lengths(project: Project, kernel: Kernel) -> Iterator[tuple[Parameter, Judgement, int | None]]:
+    """Yield the lengths in an autotuner's key that are in no bucket, with the number of configurations."""
+    for configurations, _, parameter in tuners(kernel):
+        judgement = judge(project, kernel, parameter)
+        if judgement.varies and configurations != 1 and not is_rounded(parameter.name, judgement):
+            yield parameter, judgement, configurations
+
+
+def dead_parameters(project: Project, kernel: Kernel) -> Finds:
+    """Yield the parameters that nothing reads and whose values still compile apart."""
+    keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
+    for parameter in kernel.parameters:
+        if not is_dead(parameter) or parameter.name in keyed or names_pointer(parameter.name):
+            continue
+        judgement = judge(project, kernel, parameter)
+        if parameter.is_constexpr:
+            unknown = judgement.origin is Origin.UNKNOWN and not is_flag(parameter)
+            if judgement.varies or judgement.origin is Origin.POOL or unknown:
+                yield parameter, judgement
+        elif judgement.varies and not is_opted_out(kernel, parameter):
+            yield parameter, judgement
+
+
+def constexpr_lengths(project: Project, kernel: Kernel) -> Finds:
+    """Yield the constexpr parameters that are a length, or the size of a pool, and are used."""
+    keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
+    for parameter in kernel.parameters:
+        if parameter.is_constexpr and not is_dead(parameter) and parameter.name not in keyed:
+            judgement = judge(project, kernel, parameter)
+            if judgement.origin is Origin.POOL or (judgement.varies and judgement.origin is Origin.LENGTH):
+                yield parameter, judgement
+
+
+def fed_constexprs(project: Project, kernel: Kernel) -> Finds:
+    """Yield the constexpr parameters of a launched kernel that the launch, or a heuristic, derives from a length."""
+    keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
+    for parameter in kernel.parameters:
+        if parameter.is_constexpr and not is_dead(parameter) and parameter.name not in keyed:
+            judgement = judge(project, kernel, parameter)
+            if judgement.varies and judgement.origin is Origin.DERIVED:
+                yield parameter, judgement
+
+
+def runtime_lengths(project: Project, kernel: Kernel, code: str) -> Finds:
+    """Yield the run-time lengths that are used and specialised, and that the rule ``code`` reports.
+
+    Those whose divisibility carries the vector width are left alone: opting them out costs more than it saves.
+    """
+    keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
+    for parameter in kernel.parameters:
+        pointer = Role.POINTER in parameter.roles or names_pointer(parameter.name)
+        if parameter.is_constexpr or pointer or is_dead(parameter) or parameter.name in keyed:
+            continue
+        if is_opted_out(kernel, parameter) or costs_width(kernel, parameter):
+            continue
+        judgement = judge(project, kernel, parameter)
+        if judgement.varies and _rule_for(kernel, parameter, judgement) == code:
+            yield parameter, judgement
+
+
+def _rule_for(kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str:
+    """Name the one rule that reports a run-time length."""
+    if is_integer_annotated(parameter):
+        return "JW012"
+    if is_spelled_constexpr(kernel, parameter):
+        return "JW014"
+    beside = any(True for keyword in (OPT_OUT, ON_ALIGNMENT) for _ in kernel.listed(keyword))
+    return "JW009" if judgement.origin is Origin.DERIVED and beside else "JW001"
+
+
+def opt_out_edits(kernel: Kernel, name: str) -> list[tuple[int, int, str]]:
+    """Return the edit that adds a parameter to the kernel's ``do_not_specialize``, none where it is no literal."""
+    jit = kernel.jit
+    listing = jit.listing(OPT_OUT)
+    if listing is None:
+        return [_new_list(kernel, name)]
+    if not listing.literal or listing.form not in ("list", "tuple"):
+        return []
+    if not listing.entries:
+        return [(listing.span.start + 1, listing.span.start + 1, f'"{name}"')]
+    end = listing.entries[-1].span.end
+    return [(end, end, f', "{name}"')]
+
+
+def _new_list(kernel: Kernel, name: str) -> tuple[int, int, str]:
+    jit, text = kernel.jit, f'{OPT_OUT}=["{name}"]'
+    if not jit.is_call:
+        return jit.span.end, jit.span.end, f"({text})"
+    if jit.keywords:
+        end = jit.keywords[-1].span.end
+        return end, end, f", {text}"
+    return jit.span.end - 1, jit.span.end - 1, text
