@@ -93,7 +93,9 @@ def launch(
 ) -> None:
     """Fill ``values`` [G, T, D] and ``scales`` [G, k, T rounded up to 4] of checked inputs with T > 0."""
     tokens, heads, _ = o.shape
-    groups, _, padded_tokens = scales.shape
+    groups = values.shape[0]
+    width = heads // groups * reference.HEAD
+    padded_tokens = triton.cdiv(tokens, reference.SCALE_ALIGNMENT) * reference.SCALE_ALIGNMENT
     inverse_rope_fp8_quant_kernel[(padded_tokens, heads)](
         o,
         positions,
@@ -104,10 +106,10 @@ def launch(
         o_stride_token=o.stride(0),
         o_stride_head=o.stride(1),
         cache_stride_position=cos_sin_cache.stride(0),
-        values_stride_group=values.stride(0),
-        values_stride_token=values.stride(1),
-        scale_stride_group=scales.stride(0),
-        scale_stride_k=scales.stride(1),
+        values_stride_group=tokens * width,
+        values_stride_token=width,
+        scale_stride_group=scales.shape[1] * padded_tokens,
+        scale_stride_k=padded_tokens,
         HEADS_PER_GROUP=heads // groups,
         CHUNKS=reference.HEAD // reference.CHUNK,
         CHUNK=reference.CHUNK,

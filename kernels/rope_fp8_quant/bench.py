@@ -74,8 +74,9 @@ def copy_bandwidth(values: int = 1 << 30) -> float:
     source = torch.randn(values, device="cuda")
     target = torch.empty_like(source)
     graph = capture([lambda: torch.neg(source, out=target)] * 3)
-    copies_a_second: float = 3 / statistics.median(replay_seconds(graph) for _ in range(20))
-    return 2 * values * source.element_size() * copies_a_second
+    seconds = statistics.median(replay_seconds(graph) for _ in range(20)) / 3
+    moved: int = source.nbytes + target.nbytes
+    return moved / seconds
 
 
 def steady_seconds(

@@ -1,0 +1,78 @@
+"""The machine code of the inverse-RoPE kernels for cuda:90: widths of loads and stores, and what differs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("triton")
+pytest.importorskip("torch")
+
+PROGRAM = """
+import json, sys
+import torch
+from jitwatch.runtime import offline
+offline.activate("cuda:90", execute=False)
+from jitwatch.kernels.rope_fp8_quant import before, kernel, launcher
+
+for form, tokens in json.loads(sys.argv[1]):
+    o = torch.empty(tokens, 8, 512, dtype=torch.bfloat16)
+    outputs = launcher.allocate(tokens, 8, 1, False, o.device)
+    module = {"before": before, "kernel": kernel}[form]
+    module.launch(o, torch.empty(tokens, dtype=torch.int64), torch.empty(64, 64), *outputs)
+    (kernels, *_), = module.inverse_rope_fp8_quant_kernel.device_caches.values()
+    print(json.dumps(list(kernels.values())[-1].asm["ptx"]))
+"""
+
+LAUNCHES = (("kernel", 13), ("before", 2), ("before", 1), ("before", 13), ("before", 16))
+
+
+@pytest.fixture(scope="module")
+def ptx() -> dict[tuple[str, int], str]:
+    """PTX of the variant that each launch compiled."""
+    command = [sys.executable, "-c", PROGRAM, json.dumps(LAUNCHES)]
+    got = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert got.returncode == 0, got.stderr
+    return dict(zip(LAUNCHES, map(json.loads, got.stdout.splitlines()), strict=True))
+
+
+def accesses(ptx: str) -> Counter[str]:
+    """Loads from and stores to memory by instruction."""
+    return Counter(re.findall(r"\b(?:ld|st)\.(?:global|local)[.\w]*", ptx))
+
+
+def statements(ptx: str) -> list[str]:
+    """Instructions without debug lines, labels and comments, registers included."""
+    lines = (line.split("//")[0].strip() for line in ptx.splitlines())
+    return [line for line in lines if line and not line.startswith((".", "$", "{", "}"))]
+
+
+def test_every_load_and_store_of_values_and_angles_has_full_width(ptx: dict[tuple[str, int], str]) -> None:
+    found = accesses(ptx["kernel", 13])
+    assert {name: n for name, n in found.items() if name.startswith("ld")} == {
+        "ld.global.v4.b32": 6,  # four chunks of 8 bf16 a thread, 4 cosines, 4 sines
+        "ld.global.b64": 1,  # the position
+    }
+    assert {name: n for name, n in found.items() if name.startswith("st")} == {
+        "st.global.v2.b32": 4,  # four chunks of 8 fp8 a thread, a warp's 256 bytes in one piece
+        "st.global.b32": 4,  # the scales
+    }
+
+
+def test_the_form_that_recompiles_loads_partners_and_angles_one_by_one(
+    ptx: dict[tuple[str, int], str],
+) -> None:
+    found = accesses(ptx["before", 2])
+    assert (found["ld.global.b16"], found["ld.global.b32"]) == (16, 32)
+
+
+def test_three_of_its_four_variants_are_the_same_code(ptx: dict[tuple[str, int], str]) -> None:
+    plain, one = statements(ptx["before", 2]), statements(ptx["before", 1])
+    assert statements(ptx["before", 13]) == plain
+    assert statements(ptx["before", 16]) == plain
+    assert one != plain
