@@ -29,6 +29,11 @@ class Case:
     hidden_heads: int = 0
     token_stride: int = 0
 
+    def __str__(self) -> str:
+        words = [self.form, f"T{self.tokens}", f"{self.groups}x{self.heads}", "packed" * self.packed]
+        words += [f"hidden{self.hidden_heads}" * (self.hidden_heads > 0), "far" * (self.token_stride > 0)]
+        return "_".join(filter(None, words))
+
 
 @dataclass(frozen=True)
 class Outcome:
