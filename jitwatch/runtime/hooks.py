@@ -30,6 +30,8 @@ class Slot:
         self.name = name
         self.ours: Any = None
         self.previous: Any = None
+        self.chained = False
+        """Somebody took the slot over and calls ours from there."""
 
     def take(self, observe: Observer, vetoed: Observer | None = None) -> None:
         """Put `observe` in front of what the slot holds. The previous hook keeps its say: its value is returned.
@@ -40,6 +42,7 @@ class Slot:
         self.previous = getattr(self.owner, self.name, None)
 
         def hook(*args: Any, **kwargs: Any) -> Any:
+            self.chained = not self.holds_ours()
             guarded(observe, args, kwargs)
             if self.previous is None:
                 return None
