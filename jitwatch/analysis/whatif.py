@@ -9,6 +9,7 @@ tuning made costs launches nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -99,7 +100,7 @@ class Scenario:
                 free.add(merged)
         paid = [seconds for merged, seconds in dearest.items() if merged not in free]
         versions = set(zip(self._options, *columns, strict=True))
-        return Outcome(len(versions), len(paid), sum(paid))
+        return Outcome(len(versions), len(paid), math.fsum(paid))
 
     def _merged(self, position: int, remedy: Remedy) -> list[int]:
         known = self._merges.get((position, remedy))
@@ -131,7 +132,7 @@ def _entries(events: Iterable[MissEvent]) -> Iterable[Entry]:
         yield Entry(
             process,
             variant,
-            seconds=sum(event.seconds for event in launches),
+            seconds=math.fsum(event.seconds for event in launches),
             prepared=len(launches) < len(members),
             launched=bool(launches),
         )
