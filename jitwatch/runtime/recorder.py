@@ -162,7 +162,7 @@ class Recorder:
             "time": time.time(),
             "thread": miss.thread,
             "kernel": self.kernels.number(miss.function),
-            "key": _digest(str(miss.key)),
+            "key": digest(str(miss.key)),
             "device": miss.device,
             "via": via,
             "args": arguments,
@@ -171,7 +171,7 @@ class Recorder:
                 for name, value in launch.passed.items()
                 if value or name not in QUIET_KNOBS
             },
-            "effective": _digest(str(sorted(vars(launch.options).items()))) if launch.options else None,
+            "effective": digest(str(sorted(vars(launch.options).items()))) if launch.options else None,
             "site": launch.stack[0] if launch.stack else None,
             "stack": launch.stack,
             "capturing": _is_capturing(),
@@ -201,18 +201,18 @@ class Recorder:
     def check_hooks(self) -> None:
         """Say which hooks were replaced since they were set; once each."""
         for slot in self.places.slots():
-            if not slot.holds_ours():
+            if not slot.holds_ours() and not slot.chained:
                 holder, slot.ours = slot.holder(), None
-                self.notice(
-                    "hooks", f"{slot.name} was replaced by {holder}: misses after that are not recorded"
-                )
+                lost = "unless it calls the hook it found, what happened after that is not recorded"
+                self.notice("hooks", f"{slot.name} was replaced by {holder}: {lost}")
 
     def notice(self, topic: str, text: str) -> None:
         """A sentence for the reader of the report."""
         self.sink({"event": "notice", "time": time.time(), "topic": topic, "text": text})
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Short form of a cache key, as events carry it."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

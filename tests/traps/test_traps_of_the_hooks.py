@@ -172,7 +172,9 @@ setattr(*MISS, lambda **call: previous(**call))
 kernel[(1,)](3, MODE=1)
 """
     )
-    assert len(profile(program).events("miss")) == 1
+    run = profile(program)
+    assert len(run.events("miss")) == 1
+    assert run.events("notice") == []
 
 
 def test_trap_05_the_odd_call_of_inductor_is_not_a_miss(write: Write, profile: Profile) -> None:
