@@ -22,7 +22,6 @@ offline.activate("cuda:90", execute=False)
 said = {"triton": triton.__version__}
 
 def variants(kernel):
-    caches = list(getattr(kernel, "device_caches", None) or getattr(kernel, "cache").values())
     entries = kernel.device_caches.values() if hasattr(kernel, "device_caches") else kernel.cache.values()
     return sum(len(entry[0]) if isinstance(entry, tuple) else len(entry) for entry in entries)
 
