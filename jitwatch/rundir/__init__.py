@@ -40,6 +40,7 @@ __all__ = [
     "Unobserved",
     "find_run",
     "read_run",
+    "settle_processes",
 ]
 
 RUNS_DIR = Path(".jitwatch", "runs")
@@ -80,10 +81,15 @@ def read_run(path: Path) -> Run:
     with _collector_paused():
         for file in sorted((path / EVENTS_DIR).glob("*.jsonl")):
             reader.read_process(file)
-    run.processes.sort(key=lambda process: (process.time, process.file))
-    _inherit_kernels(run.processes)
+    settle_processes(run)
     _drop_older_run(run)
     return run
+
+
+def settle_processes(run: Run) -> None:
+    """Bring the processes of a run into order, once all have been read."""
+    run.processes.sort(key=lambda process: (process.time, process.file))
+    _inherit_kernels(run.processes)
 
 
 @contextmanager

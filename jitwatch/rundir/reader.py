@@ -45,18 +45,22 @@ class EventReader:
 
     def read_process(self, file: Path) -> None:
         """Read one process's file; one that does not begin with its ``process`` line is alien."""
-        rows = self.lines(file)
+        self.read_rows(file.name, self.lines(file), str(file))
+
+    def read_rows(self, name: str, rows: Iterable[dict[str, Any]], source: str) -> None:
+        """Add the process `name` from its events, the ``process`` line first; messages call them `source`."""
+        rows = iter(rows)
         head = next(rows, None)
         if head is None:
             return
         version = head.get("v")
         if head.get("event") != "process" or not isinstance(version, int):
             self.run.skipped_lines += 1 + sum(1 for _ in rows)
-            self.run.notes.append(f"{file} is not an event file (no process line first): skipped")
+            self.run.notes.append(f"{source} is not an event file (no process line first): skipped")
             return
         if version > VERSION:
-            raise JitwatchError(f"{file} was written by a newer jitwatch (v {version}): upgrade jitwatch")
-        process = _process(file.name, head)
+            raise JitwatchError(f"{source} was written by a newer jitwatch (v {version}): upgrade jitwatch")
+        process = _process(name, head)
         misses: dict[int, Miss] = {}
         for row in rows:
             try:

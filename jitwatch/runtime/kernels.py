@@ -7,7 +7,7 @@ import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 
@@ -28,6 +28,13 @@ class KernelBook:
         self._numbers[id(function)] = (weakref.ref(function), number)
         self.sink({"event": "kernel", "id": number, **_about(function)})
         return number
+
+    def functions(self) -> Iterator[tuple[int, Any]]:
+        """Number and JITFunction of those that still exist."""
+        for reference, number in list(self._numbers.values()):
+            function = reference()
+            if function is not None:
+                yield number, function
 
     def forget(self) -> None:
         """In a forked child: its new file must be told every kernel again."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def start(triton: ModuleType, directory: str) -> None:
     """Watch the Triton that was just imported, for the run in `directory`."""
     target = os.environ.get(events.OFFLINE_ENV) or None
-    journal = Journal(directory, lambda: _header(triton, recorder, target))
+    journal = Journal(directory, lambda: header(triton, recorder, target))
     recorder = Recorder(triton, journal.write)
     journal.open()
     if target:
@@ -41,7 +41,8 @@ def start(triton: ModuleType, directory: str) -> None:
     atexit.register(recorder.check_hooks)
 
 
-def _header(triton: ModuleType, recorder: Recorder, target: str | None) -> dict[str, Any]:
+def header(triton: ModuleType, recorder: Recorder, target: str | None) -> dict[str, Any]:
+    """What the ``process`` line tells of this process (``jitwatch.events.Process``)."""
     rank = os.environ.get("RANK", "")
     return {
         "time": time.time(),

@@ -12,6 +12,7 @@ import functools
 import sys
 import threading
 import time
+import weakref
 
 from . import frames, values
 from .hooks import guarded
@@ -48,6 +49,8 @@ class TuneWatch:
         module = sys.modules.get(triton.__name__ + ".runtime.autotuner")
         self.autotuner: Any = getattr(module, "Autotuner", None)
         self.local = threading.local()
+        self.tuners: weakref.WeakSet[Any] = weakref.WeakSet()
+        """Those that met a new key."""
         self._undo: list[tuple[str, Any]] = []
 
     def attach(self) -> None:
@@ -99,6 +102,7 @@ class TuneWatch:
 
     def _start(self, tuner: Any, frame: Any, pruned: list[Any]) -> None:
         local = frame.f_locals
+        self.tuners.add(tuner)
         if frame.f_code.co_name == "run" and "key" in local:
             self.local.tuning = Tuning(tuner, local["key"], _by_name(tuner, local["_args"]), len(pruned))
 
