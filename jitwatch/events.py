@@ -115,7 +115,8 @@ Argument = List[Any]
 
 ``type``: Triton's word for it (``i32``, ``*fp32``, ``constexpr``, ``u1``, ``tensordesc<fp16[16]>``), for a
 tuple the list of its elements' types. ``spec``: ``"D"`` divisible by 16 or aligned, ``""`` neither, ``"S"``
-and ``"DS"`` with AMD's small-pointer flag, None when the argument is not specialised, the folded value for
+and ``"DS"`` with AMD's small-pointer flag, None when the argument is not specialised, ``1`` for a 1 whose type an
+annotation fixes (a class of its own, not folded), the folded value for
 ``constexpr`` (an integer 1 or None that Triton folded has type ``constexpr`` too: the parameter's own flag
 tells them apart), for a tuple the list of its elements'. Releases before 3.3 are written in these terms too.
 

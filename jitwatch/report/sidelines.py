@@ -17,9 +17,9 @@ from jitwatch.rundir import Run
 from jitwatch.specialization.classes import shorten
 
 NAMES = {
-    Kind.MANUAL_WARMUP: "compiled by .warmup()",
-    Kind.PRELOAD: "preloaded",
-    Kind.AUTOTUNE_CANDIDATE: "compiled as tuning candidates",
+    Kind.MANUAL_WARMUP: "by .warmup()",
+    Kind.PRELOAD: "by preload",
+    Kind.AUTOTUNE_CANDIDATE: "to try a configuration in tuning",
 }
 
 HIDDEN = {
@@ -64,7 +64,7 @@ def _retunes(findings: Findings) -> str:
 def _about(run: Run) -> str:
     command = shlex.join(run.command) or str(run.path)
     facts = [f"Triton {', '.join(run.triton)}" if run.triton else None, run.target]
-    facts += ["offline: compiled for the target, not timed on it" if run.offline else None]
+    facts += ["offline" if run.offline else None]
     if len(run.processes) > 1:
         facts.append(wording.count(len(run.processes), "process", "processes"))
     if run.exit_code:

@@ -33,6 +33,7 @@ TERMS = {
     "(other)": "other: neither",
     "unaligned": "aligned: address divisible by 16",
     "(any)": "any: not told apart",
+    "(constexpr)": "constexpr: by value",
 }
 """A word of the causes to what it means; told only where it appears."""
 

@@ -66,12 +66,15 @@ class Change:
     after: str = ""
     before_value: Value = None
     after_value: Value = None
+    constexpr: bool = False
+    """Of an argument: compiled in, so that each value is a class."""
 
     def words(self) -> str:
-        """``num_tokens: 48 (÷16) → 62 (other)``."""
+        """``num_tokens: 48 (÷16) → 62 (other)``; ``LEN: 64 → 65 (constexpr)``."""
         if self.subject is Subject.ARGUMENT:
             before = _with_class(self.before_value, self.before)
-            return f"{self.name}: {before} → {_with_class(self.after_value, self.after)}"
+            suffix = " (constexpr)" if self.constexpr else ""
+            return f"{self.name}: {before} → {_with_class(self.after_value, self.after)}{suffix}"
         if self.subject is Subject.OPTION:
             return f"{self.name}: {self.before} → {self.after}"
         if self.subject is Subject.SPELLING:
@@ -161,7 +164,7 @@ def _argument_changes(
         return
     typed = a.type != b.type and FOLDED not in (a.type, b.type)
     before, after = a.word(parameter, typed=typed), b.word(parameter, typed=typed)
-    yield Change(Subject.ARGUMENT, name, parameter.name, before, after, x, y)
+    yield Change(Subject.ARGUMENT, name, parameter.name, before, after, x, y, parameter.constexpr)
 
 
 def _option_changes(a: Variant, b: Variant) -> Iterator[Change]:
@@ -169,8 +172,14 @@ def _option_changes(a: Variant, b: Variant) -> Iterator[Change]:
         return
     names = _option_names(a, b)
     for name in names:
-        words = [_option(name, variant.options) for variant in (a, b)]
-        yield Change(Subject.OPTION, name, None, *words, *[_passed(name, v.options) for v in (a, b)])
+        yield Change(
+            Subject.OPTION,
+            name,
+            before=_option(name, a.options),
+            after=_option(name, b.options),
+            before_value=_passed(name, a.options),
+            after_value=_passed(name, b.options),
+        )
     if not names:
         yield Change(Subject.SPELLING, "options", before=_spelled(a.options), after=_spelled(b.options))
 

@@ -240,4 +240,4 @@ def test_a_constexpr_that_takes_many_values_is_named_each_time(run: MadeRun, pro
     kernel = process.kernel("k", Parameter("T", constexpr=True))
     for tokens in range(5):
         kernel.launch(tokens)
-    assert causes(run) == [[], *([f"T: {t} → {t + 1}"] for t in range(4))]
+    assert causes(run) == [[], *([f"T: {t} → {t + 1} (constexpr)"] for t in range(4))]

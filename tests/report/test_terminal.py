@@ -77,7 +77,7 @@ def test_tuning_again_is_told_with_the_key(tmp_path: Path) -> None:
 def test_other_misses_take_one_line(tmp_path: Path) -> None:
     text = flat(draw(scenes.serving(tmp_path / "run")))
     assert "Other misses: 3 first variants" in text
-    assert "15 compiled as tuning candidates" in text
+    assert "15 to try a configuration in tuning" in text
     assert "Of the recompiles, 1 read from the disk cache, 1 on another device." in text
 
 
