@@ -26,6 +26,7 @@ from jitwatch.source.facts import (
 )
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
+from jitwatch.source.names import is_index
 from jitwatch.source.text import SourceText, dotted
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -206,9 +207,13 @@ class Host:
     def _view(self, node: ast.Subscript, found: Fact, scope: Scope, depth: int) -> Fact:
         """A slice of a tensor: does it start at a run-time position?"""
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        starts = [each.lower for each in parts if isinstance(each, ast.Slice) and each.lower is not None]
-        moving = any(self.value(start, scope, depth).is_length for start in starts)
         names = found.tensor.names if found.tensor else (dotted(node.value),)
+        sizes = found.tensor.sizes if found.tensor else None
+        # A whole row further on is aligned as the first one is; an element further on is not.
+        flat = (sizes is not None and len(sizes) == 1) or any(is_index(name) for name in names)
+        inner = [each for index, each in enumerate(parts) if index or flat]
+        starts = [each.lower for each in inner if isinstance(each, ast.Slice) and each.lower is not None]
+        moving = any(self.value(start, scope, depth).is_length for start in starts)
         return Fact(
             Origin.TENSOR, tensor=Tensor(names, offset=moving or bool(found.tensor and found.tensor.offset))
         )
@@ -251,30 +256,36 @@ class Host:
             return CONSTANT if constant else named(Fact(Origin.DERIVED, hops=whole.hops, soft=True), name)
         hop = f"{name} = {self.text.segment(binding.value)}"
         if binding.element is not None and isinstance(binding.value, ast.Tuple | ast.List):
-            return named(self._element(binding, binding.value, scope, depth), name).via(hop)
+            found, written = self._element(binding, binding.value, scope, depth)
+            return named(found, name).via(f"{name} = {written}")
         whole = self.value(binding.value, scope, depth)
         if binding.element is None:
             return named(whole, name).via(hop)
+        hop += f"[{binding.element}]"
         if whole.items and -len(whole.items) <= binding.element < len(whole.items):
             return named(whole.items[binding.element], name).via(hop)
         if whole.tensor:  # a shape unpacked
             return named(whole.tensor.size(binding.element, binding.of), name).via(hop)
         return named(Fact(whole.origin, whole.cardinality, whole.hops, soft=True), name).via(hop)
 
-    def _element(self, binding: Binding, value: ast.Tuple | ast.List, scope: Scope, depth: int) -> Fact:
-        """One element of ``B, T, H, K, V = *k.shape, v.shape[-1]``."""
+    def _element(
+        self, binding: Binding, value: ast.Tuple | ast.List, scope: Scope, depth: int
+    ) -> tuple[Fact, str]:
+        """One element of ``B, T, H, K, V = *k.shape, v.shape[-1]``, and how it could have been written."""
         assert binding.element is not None
         starred = [index for index, each in enumerate(value.elts) if isinstance(each, ast.Starred)]
         if len(starred) != 1 or binding.of is None:
-            return UNKNOWN
+            return UNKNOWN, self.text.segment(value)
         rank, first = binding.of - len(value.elts) + 1, starred[0]
         if first <= binding.element < first + rank:
             inner = value.elts[first]
             assert isinstance(inner, ast.Starred)
             whole = self.value(inner.value, scope, depth)
-            return whole.tensor.size(binding.element - first, rank) if whole.tensor else UNKNOWN
+            place = binding.element - first
+            found = whole.tensor.size(place, rank) if whole.tensor else UNKNOWN
+            return found, f"{self.text.segment(inner.value)}[{place}]"
         after = binding.element if binding.element < first else binding.element - rank + 1
-        return self.value(value.elts[after], scope, depth)
+        return self.value(value.elts[after], scope, depth), self.text.segment(value.elts[after])
 
     def _argument(self, name: str, scope: Scope, depth: int) -> Fact:
         if name in scope.passed:

@@ -1,0 +1,149 @@
+"""JW009: an argument derived from a length, left specialised beside one that was opted out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jitwatch.lint.finding import Applicability, Finding
+from jitwatch.lint.rule import Invalid, Rule, Valid
+
+if TYPE_CHECKING:
+    from jitwatch.source.lengths import Judgement
+    from jitwatch.source.model import Kernel, Module, Parameter, Project
+
+
+class DerivedLengthLeftSpecialised(Rule):
+    """Opt out of what is derived from a length, too, not of the length alone.
+
+    ## What it does
+    Finds kernels with an opt-out list that leaves out an argument computed from a length: a padded stride
+    (`align(T, 4)`), a product, a quotient.
+
+    ## Why is this bad?
+    The derived argument changes its class at other values than the length does, so that the opt-out removes
+    some variants and leaves the rest: in vLLM's `_fused_inv_rope_fp8_quant_per_head` the published fix named
+    `num_tokens` and left two variants, since a scale's stride is `align(T, 4)`: a multiple of 16 for T % 16 in
+    13, 14, 15 and 0. The full fix came months later.
+
+    ## Known problems
+    A derived argument that is always a multiple of 16 makes one variant; the linter does not know the factors.
+
+    ## Example
+    ```python
+    @triton.jit(do_not_specialize=["num_tokens"])
+    def quantise(x, scales, num_tokens, scale_stride):
+        ...
+
+    quantise[grid](x, scales, num_tokens, align(num_tokens, 4))
+    ```
+
+    ## Use instead
+    ```python
+    @triton.jit(do_not_specialize=["num_tokens", "scale_stride"])
+    def quantise(x, scales, num_tokens, scale_stride):
+        ...
+    ```
+
+    ## Fix safety
+    Unsafe: compare the compiled forms, or time them.
+
+    ## References
+    - vLLM pull requests 42849 and 50176: the first fix and the full one
+    """
+
+    code = "JW009"
+    name = "derived-length-left-specialised"
+    VALID = (
+        Valid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens", "scale_stride"])
+            def quantise(scales, num_tokens, scale_stride):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(scales + tl.program_id(1) * scale_stride + tl.program_id(0), 0.0)
+
+            def launch(scales, num_tokens):
+                quantise[(num_tokens,)](scales, num_tokens, triton.cdiv(num_tokens, 4) * 4)
+            """
+        ),
+        Valid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens"])
+            def quantise(x, num_tokens, row_stride, WIDTH: tl.constexpr):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(x + tl.program_id(0) * row_stride + tl.arange(0, WIDTH), 0.0)
+
+            def launch(x, num_tokens):
+                quantise[(num_tokens,)](x, num_tokens, x.stride(0), WIDTH=x.shape[-1])
+            """
+        ),
+    )
+    INVALID = (
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens"])
+            def quantise(scales, num_tokens, scale_stride):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(scales + tl.program_id(1) * scale_stride + tl.program_id(0), 0.0)
+
+            def launch(scales, num_tokens):
+                quantise[(num_tokens,)](scales, num_tokens, triton.cdiv(num_tokens, 4) * 4)
+            """,
+            (
+                (
+                    5,
+                    34,
+                    (
+                        "`scale_stride` of `quantise` is derived from a length (argument `num_tokens` "
+                        "of `launch`) and specialised, beside an opted-out `num_tokens`: it goes on "
+                        "splitting the kernel by its own classes"
+                    ),
+                ),
+            ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens", "scale_stride"])
+            def quantise(scales, num_tokens, scale_stride):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(scales + tl.program_id(1) * scale_stride + tl.program_id(0), 0.0)
+
+            def launch(scales, num_tokens):
+                quantise[(num_tokens,)](scales, num_tokens, triton.cdiv(num_tokens, 4) * 4)
+            """,
+        ),
+    )
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each derived argument that an opt-out list leaves out."""
+        from jitwatch.source.remedies import runtime_lengths
+
+        for kernel in project.kernels_in(module.path):
+            for parameter, judgement in runtime_lengths(project, kernel, self.code):
+                yield self._finding(module, kernel, parameter, judgement)
+
+    def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
+        from jitwatch.source import remedies, wording
+
+        return self.finding(
+            module,
+            parameter.span,
+            f"`{parameter.name}` of `{kernel.name}` is derived from a length{wording.origin(judgement)} and "
+            f"specialised, beside an opted-out `{wording.opted_out_beside(kernel)}`: it goes on splitting the kernel "
+            "by its own classes",
+            kernel=kernel.name,
+            parameter=parameter.name,
+            remedy=wording.opt_out_advice(parameter),
+            applicability=Applicability.UNSAFE,
+            edits=remedies.opt_out_edits(kernel, parameter.name),
+        )

@@ -1,0 +1,115 @@
+"""JW012: an integer annotation that fixes the type and leaves the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jitwatch.lint.finding import Applicability, Finding
+from jitwatch.lint.rule import Invalid, Rule, Valid
+
+if TYPE_CHECKING:
+    from jitwatch.source.lengths import Judgement
+    from jitwatch.source.model import Kernel, Module, Parameter, Project
+
+
+class IntegerAnnotationWithoutOptOut(Rule):
+    """Opt an annotated length out: the annotation alone adds a variant that buys nothing.
+
+    ## What it does
+    Finds lengths annotated `tl.int32`, `tl.int64` or `int` that are specialised.
+
+    ## Why is this bad?
+    The annotation fixes the type, so that large values compile no second time, but the classes stay: multiples
+    of 16 compile apart, and the value 1 makes a third variant that is not even folded. On Triton 3.9 its code
+    is the same byte for byte as for 17, and still it is a whole compile. Together with the opt-out there is
+    exactly one variant in every release from 3.0 to 3.9.
+
+    ## Example
+    ```python
+    @triton.jit
+    def fill(x, num_tokens: tl.int32):
+        ...
+    ```
+
+    ## Use instead
+    ```python
+    @triton.jit(do_not_specialize=["num_tokens"])
+    def fill(x, num_tokens: tl.int32):
+        ...
+    ```
+
+    ## Fix safety
+    Unsafe: compare the compiled forms, or time them.
+    """
+
+    code = "JW012"
+    name = "integer-annotation-without-opt-out"
+    VALID = (
+        Valid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens"])
+            def fill(x, num_tokens: tl.int64, eps: tl.float32, num_heads: tl.int32):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(x + tl.program_id(0) * num_heads, eps)
+            """
+        ),
+    )
+    INVALID = (
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit()
+            def fill(x, num_tokens: tl.int32):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(x + tl.program_id(0), 0.0)
+            """,
+            (
+                (
+                    5,
+                    13,
+                    (
+                        "`num_tokens: tl.int32` of `fill` is a length (by its name): the annotation "
+                        "fixes its type, but multiples of 16 and the value 1 compile apart all the same"
+                    ),
+                ),
+            ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_tokens"])
+            def fill(x, num_tokens: tl.int32):
+                if tl.program_id(0) < num_tokens:
+                    tl.store(x + tl.program_id(0), 0.0)
+            """,
+        ),
+    )
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each annotated length that is specialised."""
+        from jitwatch.source.remedies import runtime_lengths
+
+        for kernel in project.kernels_in(module.path):
+            for parameter, judgement in runtime_lengths(project, kernel, self.code):
+                yield self._finding(module, kernel, parameter, judgement)
+
+    def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
+        from jitwatch.source import remedies, wording
+
+        return self.finding(
+            module,
+            parameter.span,
+            f"`{parameter.name}: {parameter.annotation}` of `{kernel.name}` is a length{wording.origin(judgement)}: "
+            "the annotation fixes its type, but multiples of 16 and the value 1 compile apart all the same",
+            kernel=kernel.name,
+            parameter=parameter.name,
+            remedy=wording.opt_out_advice(parameter),
+            applicability=Applicability.UNSAFE,
+            edits=remedies.opt_out_edits(kernel, parameter.name),
+        )

@@ -1,0 +1,116 @@
+"""JW014: a length that lost its constexpr and is still specialised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from jitwatch.lint.finding import Applicability, Finding
+from jitwatch.lint.rule import Invalid, Rule, Valid
+
+if TYPE_CHECKING:
+    from jitwatch.source.lengths import Judgement
+    from jitwatch.source.model import Kernel, Module, Parameter, Project
+
+
+class HalfDemotedLength(Rule):
+    """Finish the demotion of a constexpr length: opt it out as well.
+
+    ## What it does
+    Finds run-time lengths in a constexpr's spelling (`NUM_TOKENS`, beside constexprs in capitals) that are
+    specialised.
+
+    ## Why is this bad?
+    Removing `tl.constexpr` turns a compile for every value into one for each class: the value 1, multiples of
+    16, all others, times the classes of the other arguments. Of 118 public demotions 54 stopped there, and the
+    stall that remains is rarer and so harder to find.
+
+    ## Example
+    ```python
+    @triton.jit
+    def fill(x, NUM_TOKENS, BLOCK: tl.constexpr):
+        ...
+    ```
+
+    ## Use instead
+    ```python
+    @triton.jit(do_not_specialize=["NUM_TOKENS"])
+    def fill(x, NUM_TOKENS, BLOCK: tl.constexpr):
+        ...
+    ```
+
+    ## Fix safety
+    Unsafe: compare the compiled forms, or time them.
+    """
+
+    code = "JW014"
+    name = "half-demoted-length"
+    VALID = (
+        Valid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["NUM_TOKENS"])
+            def fill(x, NUM_TOKENS, BLOCK: tl.constexpr):
+                for row in range(NUM_TOKENS):
+                    tl.store(x + row * BLOCK + tl.arange(0, BLOCK), 0.0)
+            """
+        ),
+    )
+    INVALID = (
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit
+            def fill(x, NUM_TOKENS, BLOCK: tl.constexpr):
+                for row in range(NUM_TOKENS):
+                    tl.store(x + row * BLOCK + tl.arange(0, BLOCK), 0.0)
+            """,
+            (
+                (
+                    5,
+                    13,
+                    (
+                        "`NUM_TOKENS` of `fill` is a length (by its name) that is no constexpr, as its "
+                        "spelling promises, but still specialised: 1, multiples of 16 and all other "
+                        "values compile apart"
+                    ),
+                ),
+            ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["NUM_TOKENS"])
+            def fill(x, NUM_TOKENS, BLOCK: tl.constexpr):
+                for row in range(NUM_TOKENS):
+                    tl.store(x + row * BLOCK + tl.arange(0, BLOCK), 0.0)
+            """,
+        ),
+    )
+
+    def check(self, module: Module, project: Project) -> Iterator[Finding]:
+        """Yield a finding for each specialised length in capitals."""
+        from jitwatch.source.remedies import runtime_lengths
+
+        for kernel in project.kernels_in(module.path):
+            for parameter, judgement in runtime_lengths(project, kernel, self.code):
+                yield self._finding(module, kernel, parameter, judgement)
+
+    def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
+        from jitwatch.source import remedies, wording
+
+        return self.finding(
+            module,
+            parameter.span,
+            f"`{parameter.name}` of `{kernel.name}` is a length{wording.origin(judgement)} that is no constexpr, as "
+            "its spelling promises, but still specialised: 1, multiples of 16 and all other values compile apart",
+            kernel=kernel.name,
+            parameter=parameter.name,
+            remedy=wording.opt_out_advice(parameter),
+            applicability=Applicability.UNSAFE,
+            edits=remedies.opt_out_edits(kernel, parameter.name),
+        )
