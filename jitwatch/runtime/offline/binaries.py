@@ -56,7 +56,7 @@ def _assemble(backend: Any, assembly: str) -> Any:
 
 
 def _replace_last_stage(backend: Any, make: Callable[[Any, str], Any], patches: Patches) -> None:
-    add, digest = backend.add_stages, backend.hash
+    add = backend.add_stages
 
     def add_stages(self: Any, stages: Any, *rest: Any) -> None:
         add(self, stages, *rest)
@@ -64,7 +64,7 @@ def _replace_last_stage(backend: Any, make: Callable[[Any, str], Any], patches: 
 
     def hash_apart(self: Any) -> str:
         # The disk cache may be shared with a machine that has the tools: never leave it our substitute.
-        return f"{digest(self)}-unfinished"
+        return f"{self.target}-unfinished"
 
     patches.set(backend, "add_stages", add_stages)
     patches.set(backend, "hash", hash_apart)

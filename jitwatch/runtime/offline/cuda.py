@@ -30,7 +30,7 @@ class OfflineCuda:
         replace_cuda_functions(devices, patches)
         _accept_gpu_generators(devices, patches)
         _accept_gpu_indices(patches)
-        _load_gpu_storages(self.mode)
+        _load_gpu_storages(self.mode, patches)
         _compile_nothing(patches)
         patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
         self.mode.__enter__()
@@ -84,7 +84,7 @@ def _accept_gpu_indices(patches: Patches) -> None:
     patches.set(torch._C._nn, "_parse_to", parse_to)
 
 
-def _load_gpu_storages(mode: OfflineMode) -> None:
+def _load_gpu_storages(mode: OfflineMode, patches: Patches) -> None:
     """``torch.load`` of a file with GPU tensors, or to a GPU; ``torch.save`` writes where they were."""
 
     def tag(storage: Any) -> Any:
@@ -97,8 +97,10 @@ def _load_gpu_storages(mode: OfflineMode) -> None:
         put_storage(storage, mode.device(location))
         return storage
 
-    # Before torch's own entry for cuda (priority 20), which asks the real runtime.
-    torch.serialization.register_package(1, tag, restore)
+    # Before torch's own entry for cuda (priority 20), which asks the real runtime. Not by register_package, which
+    # could not be undone.
+    registry = torch.serialization._package_registry
+    patches.set(torch.serialization, "_package_registry", [(1, tag, restore), *registry])
 
 
 def _compile_nothing(patches: Patches) -> None:

@@ -101,25 +101,26 @@ def _expects_threads() -> bool:
     return "n_max_threads" in CompiledKernel._init_handles.__code__.co_names
 
 
-def make_launcher_class(run: Run) -> type:
-    """Class of launchers; Triton builds one for each compiled kernel. Hooks are called as a real one calls them."""
+class OfflineLauncher:
+    """Launches one compiled kernel; Triton builds and keeps it. Hooks are called as a real launcher calls them."""
 
-    class OfflineLauncher:
-        def __init__(self, source: Any, metadata: Any) -> None:
-            self.source = source
-            self.name = getattr(metadata, "name", "?")
-            self.debug = bool(getattr(metadata, "debug", False))
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self.source = source
+        self.name = getattr(metadata, "name", "?")
+        self.debug = bool(getattr(metadata, "debug", False))
 
-        def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
-            _stream, _function, _packed, metadata, enter, leave, *args = rest
-            if enter is not None:
-                enter(metadata)
-            if x * y * z > 0:
-                run(Launch(self.source, self.name, (x, y, z), self.debug, args))
-            if leave is not None:
-                leave(metadata)
+    def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
+        """Launch a grid."""
+        from triton.runtime import driver
 
-    return OfflineLauncher
+        _stream, _function, _packed, metadata, enter, leave, *args = rest
+        if enter is not None:
+            enter(metadata)
+        # The driver of now: a kernel, and this launcher with it, outlives a deactivation.
+        if x * y * z > 0 and isinstance(driver.active, OfflineDriver):
+            driver.active.run(Launch(self.source, self.name, (x, y, z), self.debug, args))
+        if leave is not None:
+            leave(metadata)
 
 
 class OfflineDriver:
@@ -131,7 +132,8 @@ class OfflineDriver:
         self.target = target
         self.device = device
         self.utils = Utils(target, self.device)
-        self.launcher_cls = make_launcher_class(run)
+        self.launcher_cls = OfflineLauncher
+        self.run = run
         self._gpu_target = GPUTarget(target.backend, target.arch, target.warp_size)
 
     def get_current_target(self) -> Any:

@@ -23,6 +23,8 @@ class Execution:
 
     def __init__(self, patches: Patches) -> None:
         self.interpreter: Any = importlib.import_module("triton.runtime.interpreter")
+        if not hasattr(self.interpreter, "ASTTransformer"):
+            raise NotImplementedError("the interpreter of Triton before 3.2 gives wrong results")
         # These need numpy too.
         from .libdevice import add_libdevice
         from .repairs import repair_interpreter
@@ -120,13 +122,14 @@ class Executor:
     def __init__(self, patches: Patches) -> None:
         self._patches = patches
         self._execution: Execution | None = None
+        self._impossible = False
         guard_compiler(patches)
 
     def __call__(self, launch: Launch) -> None:
         """Run one launch, and keep it if a graph is being captured. Raises DeviceAssertion when the kernel's own
         assertion failed.
         """
-        if tuning.in_trial():
+        if tuning.in_trial() or self._impossible:
             return
         if (
             getattr(launch.source, "fn", None) is None
@@ -144,9 +147,19 @@ class Executor:
         try:
             if self._execution is None:
                 self._execution = Execution(self._patches)
+        except Exception as error:  # noqa: BLE001  no numpy, or a Triton whose interpreter is another
+            self._impossible = True
+            notices.say(f"kernels were compiled but not run, their outputs are unwritten: {_reason(error)}")
+            return
+        try:
             self._execution.run(launch)
         except DeviceAssertion:
             raise
         except Exception as error:  # noqa: BLE001  the interpreter's limits must not end the program
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            notices.say(f"kernel {launch.name} was compiled but not run, its outputs are unwritten: {reason}")
+            notices.say(
+                f"kernel {launch.name} was compiled but not run, its outputs are unwritten: {_reason(error)}"
+            )
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

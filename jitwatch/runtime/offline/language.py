@@ -45,7 +45,8 @@ class InterpretedLanguage:
         owners = [owner for owner in owners if owner is not None]
         before = [dict(vars(owner)) for owner in owners]
         # Releases up to 3.5 patch for good and return nothing; undo by hand, which is right for all of them.
-        self.interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+        for module in (tl, tl.core):  # one at a time: 3.1 insists on that
+            self.interpreter._patch_lang(SimpleNamespace(__globals__={"tl": module}))
         swaps = [
             (owner, name, old.get(name, _ABSENT), new)
             for owner, old in zip(owners, before)
