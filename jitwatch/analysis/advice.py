@@ -29,6 +29,8 @@ def _sentences(found: KernelFindings) -> Iterator[str]:
     for argument in found.arguments:
         if argument.recompiles and argument.parameter.name not in planned:
             yield from _for_argument(argument)
+        if argument.recompiles and {"D", ""} <= {each.spec for each in argument.classes if each.is_pointer}:
+            yield f"{argument.parameter.name}: slices make unaligned tensors; pad or copy them, or warm up both"
     options = {
         change.name
         for event in found.recompiles

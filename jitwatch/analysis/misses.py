@@ -95,7 +95,7 @@ def _trace_process(process: ProcessLog, histories: dict[Identity, History]) -> I
             continue
         entry = (kernel.id, miss.variant.device, miss.key)
         racing = in_flight.get(entry)
-        if racing and miss.time < racing.end:
+        if racing and racing.kind is not Kind.FAILED and miss.time < racing.end:
             _join(racing, miss)
             continue
         history = histories.setdefault(kernel.identity, History())

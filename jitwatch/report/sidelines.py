@@ -163,11 +163,12 @@ def _by_process(findings: Findings) -> Iterator[Text]:
     lost: dict[str, float] = {}
     for kernel in findings.kernels:
         for event in kernel.recompiles:
-            lost[event.process.label] = lost.get(event.process.label, 0.0) + event.seconds
+            lost[event.process.file] = lost.get(event.process.file, 0.0) + event.seconds
     if len(lost) > 1:
-        worst = max(lost, key=lambda label: lost[label])
+        file = max(lost, key=lambda each: lost[each])
+        worst = next(process.label for process in findings.run.processes if process.file == file)
         yield Text(
-            f"Over {len(lost)} processes; the worst, {worst}, lost {wording.seconds(lost[worst])}.", "dim"
+            f"Over {len(lost)} processes; the worst, {worst}, lost {wording.seconds(lost[file])}.", "dim"
         )
 
 

@@ -80,6 +80,7 @@ def print_report(run: Path, console: Console) -> Findings:
 def print_findings(findings: Findings, console: Console) -> None:
     """Print a report."""
     costly = [kernel for kernel in findings.kernels if kernel.recompiles]
+    costly.sort(key=lambda kernel: -kernel.seconds_recompiles)
     console.print(headline(findings))
     if costly:
         console.print()

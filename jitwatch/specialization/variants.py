@@ -95,6 +95,8 @@ def _with_class(value: Value, word: str) -> str:
     if isinstance(value, Mapping):
         off = value.get("mod16")
         return f"{word} (address % 16 = {off})" if off and "unaligned" in word else word
+    if value is None:
+        return word  # None itself, or a preload, which binds no values
     shown = show_value(value)
     if shown == word:
         return shown

@@ -241,3 +241,10 @@ def test_a_constexpr_that_takes_many_values_is_named_each_time(run: MadeRun, pro
     for tokens in range(5):
         kernel.launch(tokens)
     assert causes(run) == [[], *([f"T: {t} → {t + 1} (constexpr)"] for t in range(4))]
+
+
+def test_a_launch_that_succeeds_beside_one_that_fails_is_a_variant(run: MadeRun, kernel: MadeKernel) -> None:
+    kernel.launch(tensor(), 48, failed="OutOfResources: shared memory", thread=1)
+    kernel.process.clock -= 0.05
+    kernel.launch(tensor(), 48, thread=2)
+    assert [event.kind for event in events_of(run)] == [Kind.FAILED, Kind.COMPILE]

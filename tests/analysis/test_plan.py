@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jitwatch.analysis import KernelFindings
 from jitwatch.analysis.advice import advise
@@ -156,3 +158,23 @@ def test_launch_options_and_devices_get_a_sentence(tmp_path: Path) -> None:
         "each device keeps its own variants",
         "num_warps",
     ]
+
+
+# -- the best there is --------------------------------------------------------------------------------------------
+
+integers = st.sampled_from([1, 7, 16, 2**40])
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(integers, integers, integers), min_size=2, max_size=10))
+def test_a_plan_leaves_no_more_than_everything_would_and_needs_each_of_its_edits(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
+) -> None:
+    found = study(tmp_path_factory.mktemp("runs") / "run", ["rows", "tokens", "stride"], launches(*rows))
+    scenario = found.scenario
+    everything = {i: remedies[-1] for i, remedies in scenario.remedies.items()}
+    chosen = {edit.position: edit.remedy for step in found.plan for edit in step.edits}
+    assert scenario.outcome(chosen).misses == scenario.outcome(everything).misses
+    for position in chosen:
+        fewer = {i: remedy for i, remedy in chosen.items() if i != position}
+        assert scenario.outcome(fewer).misses > scenario.outcome(chosen).misses
