@@ -106,7 +106,8 @@ class LengthInAutotuneKey(Rule):
                     93,
                     (
                         "`M` in the key of `matmul` is a length (`M = a.shape[0]`): every new value "
-                        "benchmarks all 2 configurations again"
+                        "benchmarks all 2 configurations again; its opt-out spares the compiles, not "
+                        "the benchmarks"
                     ),
                 ),
             ),
@@ -129,10 +130,12 @@ class LengthInAutotuneKey(Rule):
         judgement: Judgement,
         configurations: int | None,
     ) -> Finding:
-        from jitwatch.source import wording
+        from jitwatch.source import lengths, wording
 
         count = f"all {configurations} configurations" if configurations else "every configuration"
         compiled = ", and compiles them, since it is a constexpr" if parameter.is_constexpr else ""
+        if lengths.is_opted_out(kernel, parameter):
+            compiled = "; its opt-out spares the compiles, not the benchmarks"
         return self.finding(
             module,
             wording.entry_span(kernel, "key", parameter),

@@ -176,7 +176,7 @@ class DeadParameter(Rule):
         from jitwatch.source import lengths, wording
         from jitwatch.source.model import Role
 
-        where = wording.origin(judgement)
+        where = wording.origin(judgement) if judgement.varies else ""
         dead = f"nothing in `{kernel.name}` reads `{parameter.name}`{where}"
         if Role.OVERWRITTEN in parameter.roles:
             dead = f"`{kernel.name}` overwrites `{parameter.name}`{where} before reading it"

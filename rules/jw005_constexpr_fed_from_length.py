@@ -100,24 +100,26 @@ class ConstexprFedFromLength(Rule):
                     11,
                     19,
                     (
-                        "`NUM_CHUNKS` of `scan` is a constexpr computed from a length (`T = "
-                        "x.shape[0]`): it can take any value, each a compile"
+                        "`NUM_CHUNKS` of `scan` is a constexpr computed from a length (`triton.cdiv(T, "
+                        "64)`, by `T = x.shape[0]`): it can take any value, each a compile"
                     ),
                 ),
                 (
                     11,
                     45,
                     (
-                        "`BLOCK` of `scan` is a constexpr computed from a length (`T = x.shape[0]`): a "
-                        "compile for each power of two"
+                        "`BLOCK` of `scan` is a constexpr computed from a length "
+                        "(`triton.next_power_of_2(T)`, by `T = x.shape[0]`): a compile for each power "
+                        "of two"
                     ),
                 ),
                 (
                     11,
                     82,
                     (
-                        "option `num_warps` of `scan` is computed from a length (`T = x.shape[0]`): a "
-                        "compile for each power of two"
+                        "option `num_warps` of `scan` is computed from a length "
+                        "(`triton.next_power_of_2(T)`, by `T = x.shape[0]`): a compile for each power "
+                        "of two"
                     ),
                 ),
             ),

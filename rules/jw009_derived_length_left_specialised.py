@@ -103,9 +103,9 @@ class DerivedLengthLeftSpecialised(Rule):
                     5,
                     34,
                     (
-                        "`scale_stride` of `quantise` is derived from a length (argument `num_tokens` "
-                        "of `launch`) and specialised, beside an opted-out `num_tokens`: it goes on "
-                        "splitting the kernel by its own classes"
+                        "`scale_stride` of `quantise` is derived from a length "
+                        "(`triton.cdiv(num_tokens, 4) * 4`) and specialised, beside an opted-out "
+                        "`num_tokens`: it goes on splitting the kernel by its own classes"
                     ),
                 ),
             ),

@@ -42,6 +42,7 @@ class BodyAnalysis:
         }
         self._read: set[str] = set()
         self._costs: list[tuple[int, str, Contiguity]] = []
+        self._rank = 0
         self.env: Env = dict(self._initial)
 
     def run(self, body: list[ast.stmt]) -> None:
@@ -56,9 +57,8 @@ class BodyAnalysis:
 
     def _settle_contiguity(self) -> None:
         """Keep the costs of the accesses of the highest rank: beside tiles, a vector of scales moves no bytes."""
-        most = max((rank for rank, _, _ in self._costs), default=0)
         for rank, name, cost in self._costs:
-            if rank == most:
+            if rank == self._rank:
                 self.contiguity[name] |= cost
 
     def give(self, value: Value, role: Role) -> None:
@@ -363,7 +363,8 @@ class BodyAnalysis:
             if address.block and address.items
             else len(set(address.aranges))
         )
-        found = [(name, cost) for name, cost in costs]
+        self._rank = max(self._rank, rank)
+        found = list(costs)
         self._costs.extend((rank, name, cost) for name, cost in found)
         if pointer and found:
             self.streams.add(pointer)

@@ -6,7 +6,16 @@ import ast
 from dataclasses import dataclass, replace
 
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import NameHint, hint, is_index, is_pool, is_table, is_weight
+from jitwatch.source.names import (
+    NameHint,
+    counts_requests,
+    hint,
+    is_choice,
+    is_index,
+    is_pool,
+    is_table,
+    is_weight,
+)
 
 COARSE = 1 << 15
 """A length divided by at least this takes a handful of values: contexts end near 2^20 tokens."""
@@ -67,13 +76,15 @@ class Tensor:
             return CONSTANT
         if any(is_table(name) for name in self.names):
             return Fact(Origin.LENGTH)
-        if index in (0, None) and any(is_pool(name) for name in self.names):
-            return Fact(Origin.POOL, Cardinality.ONE, soft=True)
+        if any(is_pool(name) for name in self.names):
+            return Fact(Origin.POOL, Cardinality.ONE, soft=True) if index in (0, None) else CONSTANT
         rank = len(self.sizes) if self.sizes is not None else rank
         if rank is not None and index is not None and index < 0:
             index += rank
         if index == 0:
             return Fact(Origin.LENGTH, soft=True)
+        if index != 0 and any(is_choice(name) for name in self.names):
+            return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
         if any(is_index(name) for name in self.names) and (rank or 1) < 3:
             return Fact(Origin.LENGTH, soft=True)
         if index == -1 or (rank is not None and index == rank - 1):
@@ -135,6 +146,19 @@ def named(fact: Fact, name: str) -> Fact:
     if hinted in settled or doubted:
         return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     return fact
+
+
+def attribute(owner: str, name: str) -> Fact:
+    """Fact about an attribute of something that is no tensor.
+
+    What an object or a configuration keeps is fixed when it is made: its maxima, its pools' sizes. What it says about
+    tokens, sequences or requests follows the batch, as everything of a metadata object does.
+    """
+    found = guess(name)
+    kept = owner in ("self", "cls") or "config" in owner or "cfg" in owner
+    if kept and found.is_length and (name.startswith("max_") or not counts_requests(name)):
+        return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE)
+    return found
 
 
 def guess(name: str) -> Fact:

@@ -18,6 +18,7 @@ from jitwatch.source.facts import (
     UNKNOWN,
     Fact,
     Tensor,
+    attribute,
     constant,
     derive,
     guess,
@@ -179,7 +180,7 @@ class Host:
             "multi_processor_count",
         ):
             return CONSTANT
-        return named(guess(node.attr), node.attr)
+        return named(attribute(dotted(node.value), node.attr), node.attr)
 
     def _value_Subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> Fact:
         index = _integer(node.slice)
@@ -213,7 +214,8 @@ class Host:
         flat = (sizes is not None and len(sizes) == 1) or any(is_index(name) for name in names)
         inner = [each for index, each in enumerate(parts) if index or flat]
         starts = [each.lower for each in inner if isinstance(each, ast.Slice) and each.lower is not None]
-        moving = any(self.value(start, scope, depth).is_length for start in starts)
+        fixed = (Origin.LITERAL, Origin.MODEL_CONSTANT, Origin.STRIDE)
+        moving = any(self.value(start, scope, depth).origin not in fixed for start in starts)
         return Fact(
             Origin.TENSOR, tensor=Tensor(names, offset=moving or bool(found.tensor and found.tensor.offset))
         )

@@ -43,6 +43,10 @@ _STRONG = _lexicon(
     rotary rope nope kernel width ratio levels bins dtype causal is has use enable flag dilation sm"""
 )
 """Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
+_REQUESTS = _lexicon(
+    "token tokens seq seqs seqlen seqlens sequence sequences req reqs requests batch batches bs len lens"
+)
+
 _INDICES = _lexicon(
     """ids id idx index indices indptr slot slots position positions pos lens len lengths mapping map mask masks table
     loc start starts count counts num token tokens req reqs cu offsets flags valid page pages seq seqs batch accept
@@ -73,6 +77,7 @@ _ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights
 """Weights that are computed per token."""
 
 _TABLES = re.compile(r"(block|page)_?(tables?|maps?)|req_to_token|cu_seq|indptr", re.I)
+_CHOICES = re.compile(r"top_?k|expert", re.I)
 _POOLS = re.compile(r"cache|pool|buffer|state", re.I)
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
@@ -114,6 +119,8 @@ def hint(name: str) -> NameHint:
         return NameHint.TILE
     if "per" in parts[1:-1] and parts[-1] in _HOLDERS:
         return NameHint.CONSTANT
+    if "top" in parts and "k" in parts:
+        return NameHint.CONSTANT
     if name.endswith("_OFFSET"):
         return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):
@@ -122,8 +129,7 @@ def hint(name: str) -> NameHint:
         return NameHint.LENGTH
     if any(part in _CONSTANTS for part in parts):
         return NameHint.WEAK_CONSTANT
-    counted = parts[:1] in (("num",), ("n",)) and len(parts) > 1 and parts[-1].endswith("s")
-    return NameHint.WEAK_LENGTH if counted else NameHint.NONE
+    return NameHint.NONE
 
 
 def names_pointer(name: str) -> bool:
@@ -136,9 +142,19 @@ def is_table(tensor: str) -> bool:
     return bool(_TABLES.search(tensor.rpartition(".")[2]))
 
 
+def counts_requests(name: str) -> bool:
+    """Whether a name counts what arrives: tokens, sequences, requests, a batch."""
+    return any(part in _REQUESTS for part in words(name))
+
+
 def holds_indices(tensor: str) -> bool:
     """Whether a pointer's name says that positions, lengths or flags are behind it."""
     return any(part in _INDICES for part in words(tensor))
+
+
+def is_choice(tensor: str) -> bool:
+    """Whether a tensor's name says it holds a fixed number of choices a token."""
+    return bool(_CHOICES.search(tensor))
 
 
 def is_weight(tensor: str) -> bool:

@@ -22,17 +22,18 @@ _USES = (
 
 def origin(judgement: Judgement) -> str:
     """Say in parentheses where a length comes from."""
+    value = judgement.value
     if judgement.settled:
         return f" (`{_short(judgement.settled.text)}` in a heuristic)"
-    if judgement.value is None:
+    if value is None:
         return " (by its name)"
-    shown = judgement.value.hops[-1] if judgement.value.hops else judgement.value.text
-    return f" (`{_short(shown)}`)" if not shown.startswith("argument ") else f" ({_argument(shown)})"
-
-
-def _argument(hop: str) -> str:
-    _, name, _, owner = hop.split(" ", 3)
-    return f"argument `{name}` of `{owner}`"
+    root = value.hops[-1] if value.hops else ""
+    if not root or root.startswith(f"{value.text} = "):
+        return f" (`{_short(root or value.text)}`)"
+    if root.startswith("argument "):
+        _, name, _, owner = root.split(" ", 3)
+        return f" (argument `{name}` of `{owner}`)" if name == value.text else f" (`{_short(value.text)}`)"
+    return f" (`{_short(value.text)}`, by `{_short(root)}`)"
 
 
 def _short(text: str) -> str:
