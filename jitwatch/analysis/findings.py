@@ -12,6 +12,7 @@ from jitwatch.analysis.tuning import TuneFindings, Tuning, study_tuning
 from jitwatch.analysis.whatif import Scenario
 from jitwatch.rundir import Kernel, Run
 from jitwatch.specialization import ArgumentClass, Parameter, Remedy, Subject, Value, show_value, traits_of
+from jitwatch.specialization.releases import release_of
 
 SAMPLE = 8
 """Values of an argument that a report shows."""
@@ -153,7 +154,7 @@ def _study_kernel(
     kernel: Kernel, events: list[MissEvent], tunings: Sequence[Tuning], run: Run
 ) -> KernelFindings:
     # Runs that mix releases of Triton: the oldest decides which remedies can be written.
-    traits = traits_of(run.triton[0] if run.triton else "")
+    traits = traits_of(min(run.triton, key=release_of, default=""))
     scenario = Scenario(kernel.parameters, events, traits)
     return KernelFindings(
         kernel,

@@ -1,1 +1,8 @@
-"""From findings to text. Nothing here touches live state, so any report redraws without a rerun."""
+"""From findings to text; nothing here measures, so any report can be drawn again.
+
+``schema``      the JSON report as types: the contract
+``document``    findings as that document
+``terminal``    the report a person reads, with ``sidelines`` (headline, tuning, failures, next command) and
+                ``remedies`` (what to change); ``causes`` groups recompiles by what changed
+``formats``     the formats by name
+"""

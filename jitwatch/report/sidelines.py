@@ -151,6 +151,10 @@ def _others(findings: Findings) -> Iterator[Text]:
     hidden = [f"{kinds.count(kind)} {name}" for kind, name in HIDDEN.items() if kind in kinds]
     if hidden:
         yield Text(f"Of the recompiles, {', '.join(hidden)}.", "dim")
+    raced = [event.threads for k in findings.kernels for event in k.events if event.threads > 1]
+    if raced:
+        said = f"{wording.count(len(raced), 'variant')} compiled by up to {max(raced)} threads at once"
+        yield Text(f"{said}; each is counted once, with the longest stall.", "dim")
     yield from _by_process(findings)
 
 

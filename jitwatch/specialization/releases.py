@@ -55,10 +55,15 @@ RELEASES: dict[tuple[int, int], Traits] = {
 
 def traits_of(version: str) -> Traits:
     """Traits of a version such as ``3.4.0+git``: of its release, else of the nearest older one known."""
-    match = re.match(r"(\d+)\.(\d+)", version)
-    wanted = (int(match[1]), int(match[2])) if match else max(RELEASES)
+    wanted = release_of(version)
     known = [release for release in RELEASES if release <= wanted]
     return RELEASES[max(known, default=min(RELEASES))]
+
+
+def release_of(version: str) -> tuple[int, int]:
+    """Major and minor of a version; of one that cannot be read, the latest known."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else max(RELEASES)
 
 
 def classify(value: Value, parameter: Parameter, traits: Traits, backend: str = "cuda") -> ArgumentClass:

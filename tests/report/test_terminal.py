@@ -94,6 +94,14 @@ def test_of_several_ranks_the_worst_is_named(tmp_path: Path) -> None:
     assert "Over 4 processes; the worst, rank 0, lost 0.72 s." in draw(scenes.ranks(tmp_path / "run"))
 
 
+def test_threads_that_raced_are_told(tmp_path: Path) -> None:
+    kernel = MadeRun(tmp_path / "run").process().kernel("k", "n")
+    for thread in range(3):
+        kernel.launch(3, thread=thread, wait=0, seconds=0.5)
+        kernel.process.clock -= 0.4
+    assert "1 variant compiled by up to 3 threads at once" in draw(tmp_path / "run")
+
+
 def test_a_run_that_lost_nothing_is_told_so(tmp_path: Path) -> None:
     text = draw(scenes.quiet(tmp_path / "run"))
     assert "Nothing lost: 1 kernel compiled once (0.40 s), no launch waited after that." in text
