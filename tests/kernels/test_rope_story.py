@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,3 +64,23 @@ def test_the_profile_names_both_arguments_and_its_plan_holds(write: Write, profi
         write(source.replace("@triton.jit\n", step["decorator"] + "\n"), f"step{number}.py", preamble="")
     second = kernels_of(profile(server, "step0", "step1"))
     assert {name: kernel["variants"] for name, kernel in second.items()} == {"step0": 2, "step1": 1}
+
+
+def findings(form: str) -> set[tuple[str, str]]:
+    """Codes and parameters that `jitwatch lint` finds in a form, its opinion on width left out (JW008)."""
+    path = Path(before.__file__).with_name(f"{form}.py")
+    command = [sys.executable, "-m", "jitwatch", "lint", "--isolated", "--no-cache", "--ignore", "JW008"]
+    got = subprocess.run([*command, "--format", "json", path], capture_output=True, text=True, check=False)
+    assert got.returncode in (0, 1), got.stderr
+    return {(finding["code"], finding["parameter"]) for finding in json.loads(got.stdout)}
+
+
+def test_lint_finds_nothing_to_shorten_in_the_form_with_one_variant() -> None:
+    assert findings("kernel") == set()
+
+
+def test_lint_finds_the_length_and_the_strides_derived_from_it_without_a_run() -> None:
+    found = findings("before")
+    assert {("JW001", "num_tokens"), ("JW001", "scale_stride_k")} <= found
+    # Of no rule's interest: what stays the same from launch to launch.
+    assert not {"o_stride_head", "cache_stride_position", "values_stride_token"} & {name for _, name in found}
