@@ -51,6 +51,7 @@ class KernelDecoratedPerCall(Rule):
 
     code = "JW007"
     name = "kernel-decorated-per-call"
+    observed_as = "function"
     VALID = (
         Valid(
             """\

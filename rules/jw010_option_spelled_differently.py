@@ -59,6 +59,7 @@ class OptionSpelledDifferently(Rule):
 
     code = "JW010"
     name = "option-spelled-differently"
+    observed_as = "option_spelling"
     VALID = (
         Valid(
             """\
@@ -160,14 +161,17 @@ class OptionSpelledDifferently(Rule):
             launches = sorted(project.launches_of(kernel), key=_place)
             if len(launches) < 2 or _is_tuned(kernel) or any(bound.launch.starred for bound in launches):
                 continue
-            usual = Counter(_spelling(bound) for bound in launches)
-            # `max` keeps the first of equals, and a Counter the order of insertion.
-            reference = max(usual, key=lambda spelling: usual[spelling])
-            model = next(bound for bound in launches if _spelling(bound) == reference)
-            for bound in launches:
-                how = _difference(_spelling(bound), reference, f"{_where(model)}")
-                if how and not _are_different_variants(bound, model, kernel):
-                    yield self._finding(bound, kernel, how)
+            for group in _by_meaning(launches):
+                yield from self._group(kernel, group)
+
+    def _group(self, kernel: Kernel, launches: Sequence[BoundLaunch]) -> Iterator[Finding]:
+        """Hold launches that mean the same against the most frequent spelling, the first of equals."""
+        usual = Counter(map(_spelling, launches)).most_common(1)[0][0]
+        model = next(bound for bound in launches if _spelling(bound) == usual)
+        for bound in launches:
+            how = _difference(_spelling(bound), usual, f"{model.launch.path}:{model.launch.span.line}")
+            if how and not _are_different_variants(bound, model, kernel):
+                yield self._finding(bound, kernel, how)
 
     def _finding(self, bound: BoundLaunch, kernel: Kernel, how: str) -> Finding:
         what = "warm-up" if bound.launch.how == "warmup" else "launch"
@@ -180,17 +184,22 @@ class OptionSpelledDifferently(Rule):
         )
 
 
-def _difference(spelling: Spelling, reference: Spelling, where: str) -> str | None:
-    """Say in which way a spelling differs from one that means the same; None when it does not."""
-    if spelling == reference:
+def _by_meaning(launches: Sequence[BoundLaunch]) -> Iterator[Sequence[BoundLaunch]]:
+    groups: dict[frozenset[tuple[str, str]], list[BoundLaunch]] = {}
+    for bound in launches:
+        groups.setdefault(frozenset(_meaning(dict(_spelling(bound))).items()), []).append(bound)
+    yield from groups.values()
+
+
+def _difference(spelling: Spelling, usual: Spelling, where: str) -> str | None:
+    """Say how a spelling differs from another of the same meaning; None when it does not."""
+    if spelling == usual:
         return None
-    mine, theirs = dict(spelling), dict(reference)
+    mine, theirs = dict(spelling), dict(usual)
     if mine == theirs:
         return f"passes its options in another order than {where}"
-    if _meaning(mine) != _meaning(theirs):
-        return None
     written_out = [f"{name}={text}" for name, text in spelling if name not in theirs]
-    left_out = [f"{name}={text}" for name, text in reference if name not in mine]
+    left_out = [f"{name}={text}" for name, text in usual if name not in mine]
     if written_out:
         return f"writes out {_listed(written_out)} and {where} does not"
     return f"leaves out {_listed(left_out)} and {where} does not"
@@ -234,7 +243,3 @@ def _is_tuned(kernel: Kernel) -> bool:
 
 def _place(bound: BoundLaunch) -> tuple[str, int, int]:
     return bound.launch.path, bound.launch.span.line, bound.launch.span.column
-
-
-def _where(bound: BoundLaunch) -> str:
-    return f"{bound.launch.path}:{bound.launch.span.line}"

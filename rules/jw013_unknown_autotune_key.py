@@ -51,6 +51,7 @@ class UnknownAutotuneKey(Rule):
 
     code = "JW013"
     name = "unknown-autotune-key"
+    observed_as = "tuning"
     VALID = (
         Valid(
             """\

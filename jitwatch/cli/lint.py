@@ -83,6 +83,12 @@ def _prepare_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--statistics", action="store_true", help="count findings by rule instead of listing them"
     )
+    group.add_argument(
+        "--profile",
+        type=Path,
+        metavar="RUN",
+        help="hold the findings against a run of `jitwatch profile`: what it confirms first, with its cost",
+    )
     group.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     group.add_argument("--show-settings", action="store_true", help="print the settings that hold, and stop")
 
@@ -170,8 +176,19 @@ def _options(args: argparse.Namespace, configuration: Configuration, progress: P
     from jitwatch.lint.cache import Cache
     from jitwatch.lint.engine import Options
 
+    recording = None
+    if args.profile:
+        from jitwatch.lint.evidence import Recording
+
+        recording = Recording.of_run(args.profile)
     cache = None if args.no_cache else Cache(Path(configuration.of(os.getcwd()).root))
-    return Options(cache=cache, jobs=args.jobs, force_exclude=args.force_exclude, progress=progress)
+    return Options(
+        cache=cache,
+        jobs=args.jobs,
+        force_exclude=args.force_exclude,
+        progress=progress,
+        recording=recording,
+    )
 
 
 def _lines(args: argparse.Namespace, outcome: Outcome, out: TextIO) -> Iterator[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from jitwatch.lint.analysis import Progress, analyse, check_syntax, internal_error
 from jitwatch.lint.cache import Cache, digest, dumps
 from jitwatch.lint.config import Configuration
 from jitwatch.lint.discovery import Problem, discover
+from jitwatch.lint.evidence import Recording, with_evidence
 from jitwatch.lint.finding import Finding
 from jitwatch.lint.registry import all_rules
+from jitwatch.lint.rule import Rule
 from jitwatch.lint.sources import Sources, launched_names, mentions_kernels, read_sources
 from jitwatch.lint.suppressions import apply_suppressions, find_suppressions
 from jitwatch.source.model import Module, Project
@@ -47,6 +49,8 @@ class Options:
     """Worker processes; None: one a core."""
     force_exclude: bool = False
     progress: Progress | None = None
+    recording: Recording | None = None
+    """A profiled run to hold the findings against."""
 
 
 def lint_paths(paths: Iterable[str], configuration: Configuration, options: Options | None = None) -> Outcome:
@@ -70,7 +74,7 @@ def lint_sources(
 def _lint(sources: Sources, configuration: Configuration, options: Options) -> Outcome:
     """Answer from the cache when nothing has changed since a run over the same files."""
     cache = options.cache
-    if cache is None:
+    if cache is None or options.recording is not None:
         return _run(sources, configuration, options)
     name = digest("run", *sorted(sources.screened), *sorted(sources.others))
     content = _content(sources, configuration)
@@ -120,9 +124,9 @@ def _run(sources: Sources, configuration: Configuration, options: Options) -> Ou
     contents = {
         path: source for path, source in {**sources.screened, **launchers}.items() if path not in unparsed
     }
-    findings, failures = _check(modules, project, contents, configuration)
+    findings, failures = _check(modules, project, contents, configuration, options.recording)
     return Outcome(
-        findings=tuple(sorted(findings)),
+        findings=tuple(findings),
         problems=(*sources.problems, *sorted(problems + more_problems), *failures),
         files=sources.read,
         kernels=sum(len(module.kernels) for module in modules.values()),
@@ -145,26 +149,44 @@ def _check(
     project: Project,
     contents: Mapping[str, bytes],
     configuration: Configuration,
+    recording: Recording | None,
 ) -> tuple[list[Finding], list[Problem]]:
-    """Run the rules, then lay the suppressing comments over what they found."""
-    rules = all_rules()
+    """Run the rules, then lay the suppressing comments and the run over what they found."""
     codes = {path: configuration.of_file(path).codes_for(path) for path in contents}
     found: dict[str, set[Finding]] = {path: set() for path in contents}
+    problems = _apply_rules(modules.values(), codes, found, lambda rule, module: rule.check(module, project))
+    if recording is not None:
+        problems |= _apply_rules(
+            modules.values(),
+            codes,
+            found,
+            lambda rule, module: rule.check_run(module, project, recording, tuple(found[module.path])),
+        )
+    findings: list[Finding] = []
+    for path, source in contents.items():
+        findings += _suppress(path, source, sorted(found[path]), codes[path])
+    ordered = sorted(findings) if recording is None else with_evidence(findings, recording)
+    return ordered, list(problems.values())
+
+
+def _apply_rules(
+    modules: Iterable[Module],
+    codes: Mapping[str, frozenset[str]],
+    found: Mapping[str, set[Finding]],
+    check: Callable[[Rule, Module], Iterator[Finding]],
+) -> dict[str, Problem]:
+    """Add to ``found`` what the selected rules find; returns the mistakes of rules, each said once."""
     problems: dict[str, Problem] = {}
-    for path, module in modules.items():
-        for code in sorted(codes[path]):
+    for module in modules:
+        for code in sorted(codes[module.path]):
             try:
-                for finding in rules[code].check(module, project):
+                for finding in check(all_rules()[code], module):
                     if code in codes[finding.path]:
                         found[finding.path].add(finding)
             except Exception as error:  # noqa: BLE001 (one rule's mistake must not silence the others)
                 message = f"{code}: {internal_error(error)}"
-                # Said once, not for each of a thousand files.
-                problems.setdefault(message, Problem(path, None, None, message))
-    findings: list[Finding] = []
-    for path, source in contents.items():
-        findings += _suppress(path, source, sorted(found[path]), codes[path])
-    return findings, list(problems.values())
+                problems.setdefault(message, Problem(module.path, None, None, message))
+    return problems
 
 
 def _suppress(path: str, source: bytes, findings: list[Finding], codes: frozenset[str]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -35,6 +35,34 @@ class Place(NamedTuple):
     end_column: int
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What a profiled run says about a finding."""
+
+    ran: bool
+    """The kernel was launched in the run."""
+    recompiles: int = 0
+    """Those that the finding's argument (or function, or option) caused."""
+    seconds: float = 0.0
+    """Stall of those."""
+    example: str = ""
+    """One of them, such as ``num_tokens: 48 (÷16) → 62 (other)``."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the run shows what the finding says."""
+        return self.recompiles > 0
+
+    def __str__(self) -> str:
+        if not self.ran:
+            return "the kernel was not launched in the run"
+        if not self.confirmed:
+            return "no recompile of this kind in the run"
+        noun = "recompile" if self.recompiles == 1 else "recompiles"
+        example = f" ({self.example})" if self.example else ""
+        return f"{self.recompiles} {noun}, {self.seconds:.2g} s{example}"
+
+
 @dataclass(frozen=True, order=True)
 class Finding:
     """One violation of one rule. Sorts by file, then by place."""
@@ -63,3 +91,5 @@ class Finding:
     """A comment in the source says to leave it. Kept: SARIF reports it, JW100 counts it."""
     reason: str = ""
     """The words after the suppressing comment's code."""
+    evidence: Evidence | None = field(default=None, compare=False)
+    """What a run says about it, when one was given."""

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from jitwatch.lint.finding import Applicability, Edit, Finding, Place
 
 if TYPE_CHECKING:
+    from jitwatch.lint.evidence import Recording
     from jitwatch.lint.suppressions import Suppression
     from jitwatch.source.model import Module, Project, Span
 
@@ -77,6 +78,11 @@ class Rule:
     """The bad pattern in kebab-case, so that "allow NAME" reads well."""
     VALID: ClassVar[Sequence[Valid]] = ()
     INVALID: ClassVar[Sequence[Invalid]] = ()
+    needs_run: ClassVar[bool] = False
+    """It finds something with ``--profile`` only, so that it has no INVALID examples."""
+    observed_as: ClassVar[str] = "argument"
+    """What a run shows of it: recompiles because of the ``argument`` (or ``option``) that is the finding's
+    parameter, because of another ``function`` object or ``option_spelling``, or ``tuning`` anew."""
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Yield the findings in one file; ``project`` is the index over all linted files.
@@ -84,6 +90,12 @@ class Rule:
         Raises nothing: what the rule cannot understand it leaves alone.
         """
         raise NotImplementedError
+
+    def check_run(
+        self, module: Module, project: Project, recording: Recording, found: Collection[Finding]
+    ) -> Iterator[Finding]:
+        """Yield what a profiled run shows of a file beyond what the checks have ``found`` in it."""
+        yield from ()
 
     def check_suppressions(
         self, path: str, suppressions: Sequence[Suppression], selected: frozenset[str]

@@ -71,6 +71,7 @@ RESULT = _object(
     partialFingerprints={"type": "object", "additionalProperties": TEXT},
     suppressions=_list(_object("kind", kind={"enum": ["inSource", "external"]}, justification=TEXT)),
     fixes=_list(FIX),
+    properties={"type": "object"},
 )
 INVOCATION = _object(
     "executionSuccessful",

@@ -66,7 +66,7 @@ def test_fixes_end_in_the_replacement_which_is_clean_and_keeps_the_comments(
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_a_rule_has_examples_of_both_kinds_and_documentation_in_order(rule: Rule) -> None:
     assert rule.VALID
-    assert rule.INVALID
+    assert bool(rule.INVALID) != rule.needs_run
     assert rule.summary().endswith(".")
     headings = list(rule.sections())
     assert headings == [heading for heading in HEADINGS if heading in headings]

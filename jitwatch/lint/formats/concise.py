@@ -12,7 +12,7 @@ from jitwatch.lint.formats import Look
 def render(outcome: Outcome, look: Look) -> Iterator[str]:
     """Yield ``path:line:column: CODE message``."""
     for finding in outcome.shown:
-        yield headline(finding, look)
+        yield headline(finding, look) + (f" [{finding.evidence}]" if finding.evidence else "")
 
 
 def headline(finding: Finding, look: Look) -> str:

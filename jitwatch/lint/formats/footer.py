@@ -19,6 +19,10 @@ def footer(outcome: Outcome) -> Iterator[str]:
         return
     files = len({finding.path for finding in shown})
     yield f"Found {count(len(shown), 'finding')} in {count(files, 'file')}{aside} ({looked_at} looked at)."
+    confirmed = [finding.evidence for finding in shown if finding.evidence and finding.evidence.confirmed]
+    if any(finding.evidence for finding in shown):
+        lost = sum(evidence.seconds for evidence in confirmed)
+        yield f"The run confirms {len(confirmed)} of them, at {lost:.2g} s."
     code, _ = Counter(finding.code for finding in shown).most_common(1)[0]
     yield f"`jitwatch rule {code}` explains."
 

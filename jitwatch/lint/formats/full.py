@@ -48,6 +48,8 @@ def snippet(finding: Finding, lines: Lines, look: Look) -> Iterator[str]:
     before = _cells(text[begin : finding.column - 1])
     carets = max(1, _cells(text[begin:end]) - before)
     yield f"{empty} {bar} {' ' * before}{look.red('^' * carets)}"
+    if finding.evidence:
+        yield f"{empty} {look.blue('=')} {look.bold('observed')}: {finding.evidence}"
     if finding.remedy:
         first_line, *more = finding.remedy.splitlines()
         yield f"{empty} {look.blue('=')} {look.green('instead')}: {first_line}"

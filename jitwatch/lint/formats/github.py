@@ -22,7 +22,8 @@ def render(outcome: Outcome, look: Look) -> Iterator[str]:
             "endColumn": finding.end_column,
         }
         text = f"{finding.path}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
-        yield _command("warning", properties, f"{text}\n{finding.remedy}" if finding.remedy else text)
+        details = [str(finding.evidence)] * bool(finding.evidence) + [finding.remedy] * bool(finding.remedy)
+        yield _command("warning", properties, "\n".join([text, *details]))
     for problem in outcome.problems:
         properties = {"title": "jitwatch", "file": problem.path}
         if problem.line is not None:

@@ -29,6 +29,16 @@ class FixObject(TypedDict):
     edits: list[EditObject]
 
 
+class EvidenceObject(TypedDict):
+    """What the run given with ``--profile`` shows."""
+
+    ran: bool
+    """The kernel was launched."""
+    recompiles: int
+    seconds: float
+    example: str
+
+
 class FindingObject(TypedDict):
     """One finding."""
 
@@ -46,6 +56,8 @@ class FindingObject(TypedDict):
     applicability: str
     """``safe``, ``unsafe`` or ``display``."""
     fix: FixObject | None
+    evidence: EvidenceObject | None
+    """None without a run, and for a finding about no kernel."""
 
 
 def render(outcome: Outcome, look: Look) -> Iterator[str]:
@@ -74,6 +86,20 @@ def finding_object(finding: Finding, outcome: Outcome) -> FindingObject:
         "remedy": finding.remedy,
         "applicability": finding.applicability.value,
         "fix": _fix(finding, outcome),
+        "evidence": evidence_object(finding),
+    }
+
+
+def evidence_object(finding: Finding) -> EvidenceObject | None:
+    """Make the object of what a run shows."""
+    seen = finding.evidence
+    if seen is None:
+        return None
+    return {
+        "ran": seen.ran,
+        "recompiles": seen.recompiles,
+        "seconds": round(seen.seconds, 6),
+        "example": seen.example,
     }
 
 

@@ -15,7 +15,7 @@ from jitwatch.lint.discovery import Problem
 from jitwatch.lint.engine import Outcome
 from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.formats import Look
-from jitwatch.lint.formats.json import edit_objects
+from jitwatch.lint.formats.json import edit_objects, evidence_object
 from jitwatch.lint.lines import Lines
 from jitwatch.lint.registry import all_rules
 from jitwatch.lint.rule import Rule
@@ -105,6 +105,8 @@ def _result(
     }
     if finding.suppressed:
         result["suppressions"] = [{"kind": "inSource", "justification": finding.reason}]
+    if finding.evidence:
+        result["properties"] = {"evidence": evidence_object(finding)}
     if finding.edits and finding.applicability is not Applicability.DISPLAY:
         result["fixes"] = [_fix(finding, outcome, root)]
     return result
