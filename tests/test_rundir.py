@@ -246,21 +246,32 @@ def write_large(path: Path) -> None:
             stream.write(json.dumps(miss) + "\n" + json.dumps(served | {"failed": None}) + "\n")
 
 
+SLOWEST = 6
+"""Times what json.loads takes for the same lines, 0.4 s on a machine at rest: 3 s would be 7.5 times that. A ratio,
+since a machine shared by other tests is twice as slow at both."""
+
+
 def test_a_hundred_thousand_events_are_read_in_three_seconds_and_300_mb(tmp_path: Path) -> None:
     write_large(tmp_path / "run")
     program = """
-        import resource, sys, time
+        import json, resource, sys, time
         from pathlib import Path
         from jitwatch.rundir import read_run
+        run = Path(sys.argv[1])
+        (file,) = (run / "events").iterdir()
         started = time.process_time()
-        run = read_run(Path(sys.argv[1]))
-        seconds = time.process_time() - started
+        with file.open() as lines:
+            for line in lines:
+                json.loads(line)
+        parsed = time.process_time()
+        found = read_run(run)
+        ratio = (time.process_time() - parsed) / (parsed - started)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(len(run.processes[0].misses), seconds, peak)
+        print(len(found.processes[0].misses), ratio, peak)
     """
     command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "run")]
     words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    misses, seconds, megabytes = int(words[0]), float(words[1]), float(words[2])
+    misses, ratio, megabytes = int(words[0]), float(words[1]), float(words[2])
     assert misses == LARGE
-    assert seconds < 3
+    assert ratio < SLOWEST
     assert megabytes < 300

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from jitwatch.specialization import Parameter, classify, traits_of
+from tests.conftest import Profiled
 from tests.made_runs import MadeRun, tensor
 from tests.sweep import SWEEP, align, check_sweep, first_of_each_class, sweep_class
 
@@ -29,3 +31,21 @@ def test_each_variant_of_the_sweep_is_blamed_on_the_right_argument(tmp_path: Pat
     for tokens in first_of_each_class():
         kernel.launch(tensor(), tokens, align(tokens, 4))
     check_sweep(tmp_path / "run", "k")
+
+
+PROGRAM = """
+@triton.jit
+def rope(num_tokens, scale_stride_k):
+    tl.device_assert(num_tokens < scale_stride_k)
+
+for tokens in range(1, 65):
+    rope[(1,)](tokens, -(-tokens // 4) * 4)
+"""
+
+
+def test_the_sweep_recorded_from_triton_itself_gives_the_same_answer(
+    write: Callable[..., Path], profile: Callable[..., Profiled]
+) -> None:
+    run = profile(write(PROGRAM))
+    assert run.code == 0, run.stderr
+    check_sweep(run.directory, "rope")
