@@ -1,5 +1,7 @@
 """Kernels of these tests: small, so that a compile takes a tenth of a second."""
 
+from typing import Any
+
 import triton
 import triton.language as tl
 
@@ -132,7 +134,7 @@ def refuse(x, BLOCK: tl.constexpr):
     tl.device_assert(tl.load(x + tl.arange(0, BLOCK)) > 100, "too small")
 
 
-def make_add():
+def make_add() -> Any:
     """A JITFunction of its own, with empty caches."""
 
     @triton.jit
@@ -143,7 +145,7 @@ def make_add():
     return add_anew
 
 
-def variants(kernel):
+def variants(kernel: Any) -> list[str]:
     """Keys of a kernel's compiled variants on device 0, in whichever form this Triton keeps them."""
     caches = getattr(kernel, "device_caches", None)
     return list(kernel.cache[0] if caches is None else caches[0][0])

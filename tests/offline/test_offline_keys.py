@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 import torch
 import triton
@@ -49,41 +52,51 @@ def test_an_empty_grid_runs_nothing() -> None:
     assert out.sum().item() == 0
 
 
-def test_hooks_see_what_they_see_on_a_gpu() -> None:
-    add = device_code.make_add()
-    x = torch.ones(64, device="cuda")
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What Triton's hooks for misses and launches were called for."""
     seen: list[str] = []
     knobs = getattr(triton, "knobs", None)
-    misses = (knobs.runtime, "jit_cache_hook") if knobs else (type(add), "cache_hook")
-    launches = knobs.runtime if knobs else triton.compiler.CompiledKernel
-    hook: object = lambda **call: seen.append("miss " + call["fn"].name.split(".")[-1])  # noqa: E731
-    chained = hasattr(launches.launch_enter_hook, "add")
-    outer = getattr(*misses)
-    setattr(*misses, hook if knobs else staticmethod(hook))
 
-    def on_enter(metadata: object) -> None:
+    def miss(**call: Any) -> None:
+        seen.append("miss " + call["fn"].name.split(".")[-1])
+
+    def enter(metadata: Any) -> None:
         seen.append("enter")
 
-    def on_exit(metadata: object) -> None:
+    def leave(metadata: Any) -> None:
         seen.append("exit")
 
+    if knobs is None:
+        monkeypatch.setattr(triton.runtime.jit.JITFunction, "cache_hook", staticmethod(miss))
+        monkeypatch.setattr(triton.compiler.CompiledKernel, "launch_enter_hook", staticmethod(enter))
+        monkeypatch.setattr(triton.compiler.CompiledKernel, "launch_exit_hook", staticmethod(leave))
+        yield seen
+        return
+    outer = knobs.runtime.jit_cache_hook
+    knobs.runtime.jit_cache_hook = miss
+    chained = hasattr(knobs.runtime.launch_enter_hook, "add")
     if chained:
-        launches.launch_enter_hook.add(on_enter)
-        launches.launch_exit_hook.add(on_exit)
+        knobs.runtime.launch_enter_hook.add(enter)
+        knobs.runtime.launch_exit_hook.add(leave)
     else:
-        launches.launch_enter_hook, launches.launch_exit_hook = on_enter, on_exit
-    add.add_pre_run_hook(lambda *arguments, **options: seen.append("before"))
-    try:
-        for _ in range(2):
-            add[(1,)](x, x, x, 64, BLOCK=64)
-    finally:
-        setattr(*misses, outer)
-        if chained:
-            launches.launch_enter_hook.remove(on_enter)
-            launches.launch_exit_hook.remove(on_exit)
-        else:
-            launches.launch_enter_hook = launches.launch_exit_hook = None
-    assert seen == ["before", "miss add_anew", "enter", "exit", "before", "enter", "exit"]
+        knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook = enter, leave
+    yield seen
+    knobs.runtime.jit_cache_hook = outer
+    if chained:
+        knobs.runtime.launch_enter_hook.remove(enter)
+        knobs.runtime.launch_exit_hook.remove(leave)
+    else:
+        knobs.runtime.launch_enter_hook = knobs.runtime.launch_exit_hook = None
+
+
+def test_hooks_see_what_they_see_on_a_gpu(heard: list[str]) -> None:
+    add = device_code.make_add()
+    x = torch.ones(64, device="cuda")
+    add.add_pre_run_hook(lambda *arguments, **options: heard.append("before"))
+    for _ in range(2):
+        add[(1,)](x, x, x, 64, BLOCK=64)
+    assert heard == ["before", "miss add_anew", "enter", "exit", "before", "enter", "exit"]
 
 
 def test_a_kernel_too_large_for_the_device_is_refused_as_there() -> None:
@@ -91,7 +104,7 @@ def test_a_kernel_too_large_for_the_device_is_refused_as_there() -> None:
 
     a = torch.zeros(256, 256, device="cuda")
     with pytest.raises(OutOfResources, match="shared memory"):
-        device_code.matmul[(1, 1)](a, a, a, 256, 256, 256, 256, 256, 256, TILE=256, num_stages=4)
+        device_code.matmul[(1, 1)](a, a, a, 256, 256, 256, 256, 256, 256, TILE=64, num_stages=9)
 
 
 def test_the_kernels_module_is_left_as_it_was() -> None:

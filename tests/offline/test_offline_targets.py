@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
+import triton.language as tl
+from triton.runtime.jit import JITFunction
 
 from jitwatch.runtime import offline
 from jitwatch.runtime.offline.target import TARGETS
@@ -50,3 +54,17 @@ def test_each_target_gets_a_binary_and_right_results(text: str) -> None:
     if not any("kernels are compiled down to PTX" in sentence for sentence in said):
         assert binary.startswith(b"\x7fELF")
     assert not torch.cuda.is_available()
+
+
+def test_everything_is_put_back() -> None:
+    watched = (torch, torch.cuda, torch.Tensor, tl, tl.core, tl.tensor, JITFunction, threading.Thread)
+    before = [dict(vars(owner)) for owner in watched]
+    offline.activate("cuda:90")
+    x = torch.ones(64, device="cuda")
+    device_code.make_add()[(1,)](x, x, x, 64, BLOCK=64)
+    offline.deactivate()
+    for owner, members in zip(watched, before, strict=True):
+        now = dict(vars(owner))
+        assert [name for name in {*now, *members} if now.get(name) is not members.get(name)] == []
+    with pytest.raises((AssertionError, RuntimeError)):
+        torch.ones(1, device="cuda")

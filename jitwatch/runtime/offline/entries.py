@@ -23,6 +23,7 @@ def keep_mode(mode: OfflineMode, patches: Patches) -> None:
     _in_threads(mode, patches)
     _in_backward(mode, patches)
     _in_hooks(mode, patches)
+    _in_saved_tensors_hooks(mode, patches)
     _in_custom_operators(mode, patches)
 
 
@@ -103,6 +104,17 @@ def _in_hooks(mode: OfflineMode, patches: Patches) -> None:
             "register_post_accumulate_grad_hook",
             lambda self, hook: later(self, _with_mode(mode, hook)),
         )
+
+
+def _in_saved_tensors_hooks(mode: OfflineMode, patches: Patches) -> None:
+    """Checkpointing runs a forward pass again when the backward pass asks for what was saved."""
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    construct = hooks.__init__
+
+    def construct_with_mode(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
+        construct(self, _with_mode(mode, pack), _with_mode(mode, unpack))
+
+    patches.set(hooks, "__init__", construct_with_mode)
 
 
 def _in_custom_operators(mode: OfflineMode, patches: Patches) -> None:
