@@ -1,0 +1,1 @@
+"""Reads what Triton's compiler produced: assembly text and binaries."""

@@ -1,0 +1,30 @@
+"""From a compiled kernel's text and binary to its figures."""
+
+from __future__ import annotations
+
+import hashlib
+
+from jitwatch.verify.code import amdgcn, elf, ptx
+from jitwatch.verify.figures import Figures
+
+
+def measure(backend: str, text: str, binary: bytes | None, *, shared: int, warps: int) -> Figures:
+    """Figures of one variant for a ``cuda`` (PTX, cubin) or ``hip`` (amdgcn, hsaco) target."""
+    if backend == "hip":
+        tally, (registers, spills) = amdgcn.read_amdgcn(text), amdgcn.read_resources(text)
+    else:
+        tally = ptx.read_ptx(text)
+        registers, spills = elf.read_cubin(binary) if binary else (None, 0)
+    return Figures(
+        code=hashlib.blake2b("\n".join(tally.lines).encode(), digest_size=8).hexdigest(),
+        machine=elf.machine_code(binary) if binary else None,
+        accesses=tally.accesses,
+        matrix=tally.matrix,
+        registers=registers,
+        spills=spills,
+        shared=shared,
+        warps=warps,
+        instructions=len(tally.lines),
+        looped=tally.looped,
+        loops=tally.loops,
+    )

@@ -1,0 +1,115 @@
+"""The verdict on a remedy, and the file that keeps a run's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jitwatch.specialization import Remedy
+from jitwatch.verify.figures import Figures
+from jitwatch.verify.judge import SEVERITY, Outcome
+
+VERDICTS_FILE = "verdicts.json"
+"""In a run directory: what ``jitwatch verify RUN`` found, for whoever reads the run later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One variant before and after a remedy."""
+
+    words: str
+    """The class of the argument before: ``÷16``."""
+    outcome: Outcome
+    reason: str
+    before: Figures | None
+    after: Figures | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known about one remedy for one parameter of one kernel."""
+
+    kernel: str
+    path: str
+    line: int
+    parameter: str
+    remedy: Remedy
+    target: str
+    outcome: Outcome
+    reason: str
+    pairs: tuple[Pair, ...] = ()
+    """Every variant that the remedy changes, the decisive one first."""
+    notes: tuple[str, ...] = ()
+    """What the reader must know of how it was found: guessed signatures, variants left out."""
+
+    @property
+    def before(self) -> Figures | None:
+        """Of the decisive pair."""
+        return self.pairs[0].before if self.pairs else None
+
+    @property
+    def after(self) -> Figures | None:
+        """Of the decisive pair."""
+        return self.pairs[0].after if self.pairs else None
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``--format json`` prints it."""
+        return {
+            "kernel": self.kernel,
+            "path": self.path,
+            "line": self.line,
+            "parameter": self.parameter,
+            "remedy": self.remedy.value,
+            "target": self.target,
+            "verdict": self.outcome.value,
+            "reason": self.reason,
+            "before": self.before.to_json() if self.before else None,
+            "after": self.after.to_json() if self.after else None,
+            "classes": [
+                {"class": pair.words, "verdict": pair.outcome.value, "reason": pair.reason}
+                for pair in self.pairs
+            ],
+            "notes": list(self.notes),
+        }
+
+    def lowered(self, outcome: Outcome, reason: str) -> Verdict:
+        """The same, worse for a reason found later."""
+        return replace(self, outcome=outcome, reason=reason)
+
+
+def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:
+    """Outcome and reason of a remedy from all its pairs, and the pairs with the decisive one first.
+
+    Raises ValueError without a pair.
+    """
+    ordered = tuple(sorted(pairs, key=lambda pair: -SEVERITY[pair.outcome]))
+    worst = ordered[0]
+    groups: dict[str, list[str]] = {}
+    for pair in ordered if worst.outcome is Outcome.HARMLESS else (worst,):
+        words = groups.setdefault(pair.reason, [])
+        if pair.words not in words:
+            words.append(pair.words)
+    if len(groups) == 1 and worst.outcome is Outcome.HARMLESS:
+        reason = next(iter(groups))
+    else:
+        reason = "; ".join(f"{', '.join(words)}: {reason}" for reason, words in groups.items())
+    advice = "; time it on the device" if worst.outcome is Outcome.UNKNOWN and worst.after is not None else ""
+    return worst.outcome, reason + advice, ordered
+
+
+def write_verdicts(run: Path, verdicts: Iterable[Verdict]) -> None:
+    """Keep the verdicts on a run's remedies in its directory. Raises OSError."""
+    rows = [verdict.to_json() for verdict in verdicts]
+    (run / VERDICTS_FILE).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def read_verdicts(run: Path) -> list[dict[str, Any]]:
+    """What ``write_verdicts`` kept, as ``--format json`` has it; none when the run was never verified."""
+    try:
+        rows = json.loads((run / VERDICTS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -1,0 +1,88 @@
+"""The loop of a worker: a JSON line in, a JSON line out. Standard output is the user's module's no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from jitwatch.runtime import offline
+from jitwatch.runtime.imports import ImportWatcher
+from jitwatch.runtime.offline.target import parse_target
+from jitwatch.specialization.classes import ArgumentClass
+from jitwatch.verify.worker.compiling import compile_form, figures_of
+from jitwatch.verify.worker.constants import Unbuildable
+from jitwatch.verify.worker.importing import NotFound, load_kernel
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    answers = _take_standard_output()
+    for line in sys.stdin:
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+def answer(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Compile one form. The answer has ``figures``, or ``failed`` (one line) and ``stage``: ``find`` or ``compile``."""
+    target = parse_target(job["target"])
+    _stand_in(job["target"])
+    try:
+        function = load_kernel(job["kernel"])
+        _check_parameters(function, job)
+    except NotFound as error:
+        return {"failed": str(error), "stage": "find"}
+    from triton.backends.compiler import GPUTarget
+
+    gpu = GPUTarget(target.backend, target.arch, target.warp_size)
+    try:
+        compiled = compile_form(function, [read_class(row) for row in job["arguments"]], job["options"], gpu)
+        return {"figures": figures_of(compiled, target.backend).to_json()}
+    except Unbuildable as error:
+        return {"failed": str(error), "stage": "find"}
+    except Exception as error:  # noqa: BLE001  whatever Triton's compiler raises is the answer
+        return {"failed": explain(error), "stage": "compile"}
+
+
+def explain(error: BaseException) -> str:
+    """The innermost reason of a compiler's error, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(getattr(error, "error_message", None) or error).splitlines()]
+    # Triton's CompilationError quotes the source with a caret first; what it means to say comes last.
+    text = next((line for line in reversed(lines) if line.strip("^ ")), type(error).__name__)
+    return text[:200]
+
+
+def read_class(row: list[Any]) -> ArgumentClass:
+    """An ArgumentClass that came as JSON."""
+    type_, spec, folded, elements = row
+    return ArgumentClass(type_, spec, folded, tuple(map(read_class, elements)))
+
+
+def _check_parameters(function: Any, job: Mapping[str, Any]) -> None:
+    if list(function.arg_names) != job["names"]:
+        raise NotFound(f"{job['kernel']['name']} has other parameters than in the run; record the run again")
+
+
+DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd")
+"""NVIDIA's and AMD's drivers. Asking Triton instead would import torch, 3 s that many kernels do not need."""
+
+_standing: list[str] = []
+
+
+def _stand_in(target: str) -> None:
+    """Where no device is, let modules that ask for one at import find the target's stand-in."""
+    if not _standing and not any(map(os.path.exists, DEVICE_FILES)):
+        _standing.append(target)
+        offline.activate(target, execute=False)
+        ImportWatcher({"torch": lambda _module: offline.attach_torch()}).install()
+
+
+def _take_standard_output() -> TextIO:
+    """What was standard output, for answers; what modules print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
