@@ -90,7 +90,8 @@ def _added(value: ast.List | ast.Tuple, names: Sequence[str]) -> _Splice:
 
 def _after(node: ast.expr, text: str, back: int = 0) -> _Splice:
     line, column = node.end_lineno, node.end_col_offset
-    assert line is not None and column is not None
+    assert line is not None
+    assert column is not None
     return _Splice(line, column - back, column - back, text)
 
 
