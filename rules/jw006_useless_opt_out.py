@@ -129,21 +129,25 @@ class UselessOptOut(Rule):
             import triton.language as tl
 
             @triton.jit(
-                do_not_specialize=["n", "BLOCK", 3],  # rows
+                do_not_specialize=[
+                    "n",  # rows
+                    "BLOCK",
+                    3,  # nothing
+                ]
             )
             def fill(x, n, BLOCK: tl.constexpr):
                 tl.store(x + tl.arange(0, BLOCK), 0.0, mask=tl.arange(0, BLOCK) < n)
             """,
             (
                 (
-                    5,
-                    29,
+                    7,
+                    9,
                     "`do_not_specialize` of `fill` names the constexpr `BLOCK`, which compiles at every new "
                     "value all the same; from Triton 3.6 on this is a CompilationError",
                 ),
                 (
-                    5,
-                    38,
+                    8,
+                    9,
                     "`do_not_specialize` of `fill` names position 3, but its parameters are 0 to 2: "
                     "Triton ignores it without a word",
                 ),
@@ -153,7 +157,10 @@ class UselessOptOut(Rule):
             import triton.language as tl
 
             @triton.jit(
-                do_not_specialize=["n"],  # rows
+                do_not_specialize=[
+                    "n",  # rows
+                      # nothing
+                ]
             )
             def fill(x, n, BLOCK: tl.constexpr):
                 tl.store(x + tl.arange(0, BLOCK), 0.0, mask=tl.arange(0, BLOCK) < n)
@@ -329,18 +336,11 @@ def _is_tuple(text: str) -> bool:
 
 
 def removal(listing: Listing, position: int) -> Edit | None:
-    """Cut an entry out of a list, with the comma before it or, of the first, the one after it.
-
-    None for a list over several lines, where a comment may stand between two entries.
-    """
-    entry = listing.entries[position]
-    if listing.span.line != listing.span.end_line:
+    """Take an entry out of a list; None where the one that stays would have to become a tuple of one."""
+    if listing.form == "tuple" and len(listing.entries) == 2:
         return None
-    if position > 0:
-        return Edit(listing.entries[position - 1].span.end, entry.span.end, "")
-    if len(listing.entries) > 1:
-        return Edit(entry.span.start, listing.entries[1].span.start, "")
-    return Edit(entry.span.start, entry.span.end, "")
+    span = listing.entries[position].span
+    return Edit(span.start, span.end, None)
 
 
 def _nearest(entry: Entry, listing: Listing, kernel: Kernel) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections.abc import Collection, Iterable
 
@@ -18,7 +19,8 @@ def apply_edits(source: bytes, edits: Iterable[Edit]) -> bytes:
     pieces, position = [], 0
     for edit in sorted(edits):
         pieces.append(source[position : edit.start])
-        pieces.append(edit.text.replace("\n", newline).encode(encoding, "backslashreplace"))
+        text = (edit.text or "").replace("\n", newline)
+        pieces.append(text.encode(encoding, "backslashreplace"))
         position = edit.end
     return b"".join((*pieces, source[position:]))
 
@@ -40,6 +42,34 @@ def fix_once(
             taken.extend(edit for edit in finding.edits if edit not in taken)
             applied.append(finding)
     return (apply_edits(source, taken), applied) if taken else (source, [])
+
+
+def settle(source: bytes, edit: Edit) -> Edit:
+    """Decide what goes with an element that an edit takes out of a list: its comma, and a line it leaves empty.
+
+    Comments stay. Other edits are returned as they are.
+    """
+    if edit.text is not None:
+        return edit
+    line_start = source.rfind(b"\n", 0, edit.start) + 1
+    starts_line = not source[line_start : edit.start].strip()
+    comma = _COMMA_AFTER.match(source, edit.end)
+    end = comma.end() if comma else edit.end
+    rest = _REST_OF_LINE.match(source, end)
+    if starts_line and rest:
+        return Edit(line_start, rest.end(), "")
+    if comma:
+        blanks = _BLANKS.match(source, end)
+        return Edit(edit.start, blanks.end() if blanks else end, "")
+    before = _COMMA_BEFORE.search(source, line_start, edit.start)
+    return Edit(before.start() if before else edit.start, edit.end, "")
+
+
+_COMMA_AFTER = re.compile(rb"[ \t]*,")
+_COMMA_BEFORE = re.compile(rb",[ \t]*\Z")
+_REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
+_BLANKS = re.compile(rb"[ \t]+(?=[^ \t#])")
+"""Not those before a comment, which keeps its distance."""
 
 
 def encoding_of(source: bytes) -> str:

@@ -9,6 +9,7 @@ from jitwatch.lint.analysis import Progress, analyse, check_syntax, internal_err
 from jitwatch.lint.cache import Cache, digest, dumps
 from jitwatch.lint.config import Configuration
 from jitwatch.lint.discovery import Problem, discover
+from jitwatch.lint.edits import settle
 from jitwatch.lint.evidence import Recording, with_evidence
 from jitwatch.lint.finding import Finding
 from jitwatch.lint.registry import all_rules
@@ -164,7 +165,8 @@ def _check(
         )
     findings: list[Finding] = []
     for path, source in contents.items():
-        findings += _suppress(path, source, sorted(found[path]), codes[path])
+        settled = (replace(f, edits=tuple(settle(source, edit) for edit in f.edits)) for f in found[path])
+        findings += _suppress(path, source, sorted(settled), codes[path])
     ordered = sorted(findings) if recording is None else with_evidence(findings, recording)
     return ordered, list(problems.values())
 

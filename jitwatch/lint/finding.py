@@ -23,7 +23,8 @@ class Edit(NamedTuple):
 
     start: int
     end: int
-    text: str
+    text: str | None
+    """None takes an element out of a list, with its comma: the engine, which has the bytes, sees which one."""
 
 
 class Place(NamedTuple):

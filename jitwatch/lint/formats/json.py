@@ -116,7 +116,7 @@ def edit_objects(finding: Finding, outcome: Outcome) -> list[EditObject]:
                 "column": column,
                 "end_line": end_line,
                 "end_column": end_column,
-                "content": edit.text,
+                "content": edit.text or "",
             }
         )
     return objects
