@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from jitwatch.errors import JitwatchError
@@ -25,7 +26,8 @@ def watch(paths: Sequence[str], lint: Callable[[], int]) -> int:
 
 
 def _announced(lint: Callable[[], int]) -> int:
-    print("\x1b[2J\x1b[H", end="")
+    if sys.stdout.isatty():
+        print("\x1b[2J\x1b[H", end="")
     code = lint()
     print("Watching for changes; Ctrl-C ends.", flush=True)
     return code
