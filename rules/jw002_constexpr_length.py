@@ -176,12 +176,12 @@ class ConstexprLength(Rule):
 
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Yield a finding for each length among the constexprs."""
-        from jitwatch.source.remedies import constexpr_lengths
+        from jitwatch.source.remedies import constexpr_lengths, takes_length
 
         for kernel in project.kernels.get(module.path, ()):
             is_helper = kernel.key in project.helpers
             for parameter, judgement in constexpr_lengths(project, kernel):
-                if not is_helper or (kernel.key, parameter.name) in project.fed:
+                if not is_helper or takes_length(project, kernel, parameter.name):
                     yield self._finding(module, kernel, parameter, judgement)
 
     def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:

@@ -8,9 +8,10 @@ stride that multiplies the row index decides whether each row starts on the vect
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from jitwatch.source.model import Contiguity
+from jitwatch.source.names import NameHint, hint
 from jitwatch.source.polynomial import ALIGNMENT, Term, Value, is_aligned
 
 
@@ -18,14 +19,15 @@ def access_costs(
     address: Value,
     mask: Value | None,
     columns: frozenset[Hashable],
+    inner: frozenset[str],
     wraps: Mapping[Hashable, Value],
 ) -> Iterator[tuple[str, Contiguity]]:
     """Yield the parameters whose divisibility one access needs.
 
-    ``columns`` are the ranges indexed as the last axis (``[None, :]``), ``wraps`` the divisors of ranges taken
-    modulo something.
+    ``columns`` are the ranges indexed as the last axis (``[None, :]``), ``inner`` the innermost strides, ``wraps`` the
+    divisors of ranges taken modulo something.
     """
-    axis, unit = contiguous_axis(address, columns)
+    axis, unit = contiguous_axis(address, columns, inner)
     if axis is None:
         return
     if unit is not None:
@@ -39,13 +41,19 @@ def access_costs(
     if axis in wraps and (name := wraps[axis].parameter):
         yield name, Contiguity.MASK
     for left, right in mask.bounds if mask else ():
-        for inner, outer in ((left, right), (right, left)):
-            if axis in set(inner.aranges):
-                yield from _bound_costs(inner, outer, axis)
+        for bounded, bound in ((left, right), (right, left)):
+            if axis in set(bounded.aranges):
+                yield from _bound_costs(bounded, bound, axis)
 
 
-def contiguous_axis(address: Value, columns: frozenset[Hashable]) -> tuple[Hashable | None, str | None]:
-    """Return the range that runs along memory, and the run-time stride that must be 1 for it, if any."""
+def contiguous_axis(
+    address: Value, columns: frozenset[Hashable], inner: frozenset[str]
+) -> tuple[Hashable | None, str | None]:
+    """Return the range that runs along memory, and the run-time stride that must be 1 for it, if any.
+
+    A range alone in its term does. Otherwise one multiplied by a tensor's innermost stride; of several, the one indexed
+    as the last axis.
+    """
     candidates: list[tuple[bool, Hashable, str | None]] = []
     for term, factor in address.terms.items():
         aranges = [identity for kind, identity in term if kind == "arange"]
@@ -54,13 +62,23 @@ def contiguous_axis(address: Value, columns: frozenset[Hashable]) -> tuple[Hasha
             continue
         if not others:
             return aranges[0], None
-        if len(others) == 1 and others[0][0] in ("param", "static"):
-            unit = str(others[0][1]) if others[0][0] == "param" else None
-            candidates.append((aranges[0] in columns, aranges[0], unit))
+        kind, name = others[0]
+        if len(others) == 1 and name in inner:
+            candidates.append((aranges[0] in columns, aranges[0], str(name) if kind == "param" else None))
     if not candidates:
         return None, None
     last, axis, unit = max(candidates, key=lambda each: each[0])
     return (axis, unit) if last or len(candidates) == 1 else (None, None)
+
+
+def innermost_strides(parameters: Sequence[str]) -> frozenset[str]:
+    """Return the strides that end a group in a signature: ``stride_qk`` of ``stride_qb, stride_qm, stride_qk``."""
+    ends = set()
+    for name, following in zip(parameters, [*parameters, ""][1:], strict=True):
+        same = name[:-1] == following[:-1] or name.rpartition("_")[0] == following.rpartition("_")[0] != ""
+        if hint(name) is NameHint.STRIDE and not (same and hint(following) is NameHint.STRIDE):
+            ends.add(name)
+    return frozenset(ends)
 
 
 def block_costs(

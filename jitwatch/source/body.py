@@ -13,7 +13,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 
-from jitwatch.source.access import access_costs, block_costs
+from jitwatch.source.access import access_costs, block_costs, innermost_strides
 from jitwatch.source.language import CALLS, is_builtin
 from jitwatch.source.model import SILENT, Contiguity, Pass, Role
 from jitwatch.source.polynomial import NOTHING, Value, add, join, multiply, number, opaque, symbol
@@ -35,6 +35,7 @@ class BodyAnalysis:
         self.streams: set[str] = set()
         self.touches_memory = False
         self.columns: set[Hashable] = set()
+        self.inner = innermost_strides(list(parameters))
         self.wraps: dict[Hashable, Value] = {}
         self._initial = {
             name: symbol("static" if constexpr else "param", name, frozenset([name]))
@@ -357,7 +358,7 @@ class BodyAnalysis:
                 ]
                 for name in names if len(term) > 1 else ():
                     self.roles[name] |= Role.STRIDE
-            costs = access_costs(address, mask, frozenset(self.columns), self.wraps)
+            costs = access_costs(address, mask, frozenset(self.columns), self.inner, self.wraps)
         rank = (
             len(address.items[3].items or ())
             if address.block and address.items

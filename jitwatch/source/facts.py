@@ -10,6 +10,7 @@ from jitwatch.source.names import (
     NameHint,
     counts_requests,
     hint,
+    is_activation,
     is_choice,
     is_index,
     is_pool,
@@ -21,6 +22,7 @@ COARSE = 1 << 15
 """A length divided by at least this takes a handful of values: contexts end near 2^20 tokens."""
 
 _LENGTHS = (Origin.LENGTH, Origin.DERIVED)
+LENGTH_HINTS = (NameHint.LENGTH, NameHint.WEAK_LENGTH, NameHint.COUNT, NameHint.DIMENSION)
 _BY_WEIGHT = (
     Origin.LENGTH,
     Origin.DERIVED,
@@ -82,7 +84,8 @@ class Tensor:
         if rank is not None and index is not None and index < 0:
             index += rank
         if index == 0:
-            return Fact(Origin.LENGTH, soft=True)
+            brought = any(is_activation(name) for name in self.names)
+            return Fact(Origin.LENGTH if brought else Origin.DIMENSION, soft=True)
         if index != 0 and any(is_choice(name) for name in self.names):
             return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
         if any(is_index(name) for name in self.names) and (rank or 1) < 3:
@@ -125,25 +128,25 @@ def derive(*operands: Fact) -> Fact:
         varying = [fact for fact in operands if fact.is_length]
         spread = min((fact.cardinality for fact in varying), key=_BY_SPREAD.index)
         return Fact(Origin.DERIVED, spread, whole.hops, soft=all(fact.soft for fact in varying))
-    origin = {Origin.LITERAL: Origin.LITERAL, Origin.TENSOR: Origin.UNKNOWN}.get(whole.origin, whole.origin)
+    blurred = (Origin.TENSOR, Origin.DIMENSION)
+    origin = Origin.UNKNOWN if whole.origin in blurred else whole.origin
     return Fact(origin, whole.cardinality, whole.hops, soft=whole.soft)
 
 
 def named(fact: Fact, name: str) -> Fact:
-    """Correct a soft fact by the name of the variable that holds it."""
+    """Correct a fact by the name of the variable that holds it: a soft one, and a length that is named a width."""
+    hinted = hint(name)
+    counted = fact.origin in (Origin.LENGTH, Origin.DIMENSION)
+    if hinted is NameHint.CONSTANT and (counted or fact.soft):
+        return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     if not fact.soft:
         return fact
-    hinted = hint(name)
-    if fact.origin in (Origin.DIMENSION, Origin.UNKNOWN) and hinted in (
-        NameHint.LENGTH,
-        NameHint.WEAK_LENGTH,
+    if (fact.origin is Origin.DIMENSION and hinted in LENGTH_HINTS) or (
+        fact.origin in (Origin.UNKNOWN, Origin.MODEL_CONSTANT) and hinted is NameHint.LENGTH
     ):
         return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
-    if fact.origin is Origin.MODEL_CONSTANT and hinted is NameHint.LENGTH:
-        return replace(fact, origin=Origin.LENGTH, cardinality=Cardinality.UNBOUNDED)
-    settled = (NameHint.CONSTANT,) if fact.origin is Origin.DERIVED else (NameHint.CONSTANT, NameHint.TILE)
-    doubted = fact.origin in (Origin.LENGTH, Origin.DIMENSION) and hinted is NameHint.WEAK_CONSTANT
-    if hinted in settled or doubted:
+    doubted = (NameHint.WEAK_CONSTANT, NameHint.TILE) if counted else (NameHint.TILE,)
+    if hinted in doubted and fact.origin is not Origin.DERIVED:
         return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     return fact
 

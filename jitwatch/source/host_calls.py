@@ -110,7 +110,7 @@ def _method(host: Host, node: ast.Call, func: ast.Attribute, scope: Scope, depth
     if name in ("transpose", "permute", "t", "swapaxes", "movedim"):
         return _reordered(host, node, func, scope, depth)
     if name in _READS and not node.args and not isinstance(func.value, ast.Attribute):
-        return Fact(Origin.LENGTH, soft=True)
+        return Fact(Origin.UNKNOWN, soft=True)
     return None
 
 

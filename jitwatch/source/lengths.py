@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jitwatch.source.facts import LENGTH_HINTS
 from jitwatch.source.model import (
     SILENT,
     Cardinality,
@@ -88,7 +89,7 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     for origin in (Origin.POOL, Origin.TENSOR, Origin.STRIDE, Origin.MODEL_CONSTANT, Origin.LITERAL):
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
-    weakly = hinted is NameHint.WEAK_LENGTH and not known and parameter.is_constexpr
+    weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and parameter.is_constexpr
     if hinted is NameHint.LENGTH or weakly:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
     if hinted in _CONSTANTS:
@@ -103,8 +104,8 @@ def _is_length(value: LaunchValue, hinted: NameHint) -> bool:
     if value.origin is Origin.DERIVED:
         return not (value.soft and hinted is NameHint.CONSTANT)
     if value.origin is Origin.LENGTH:
-        return not value.soft or hinted not in _CONSTANTS
-    return value.origin is Origin.DIMENSION and hinted in (NameHint.LENGTH, NameHint.WEAK_LENGTH)
+        return hinted is not NameHint.CONSTANT if not value.soft else hinted not in _CONSTANTS
+    return value.origin is Origin.DIMENSION and hinted in LENGTH_HINTS
 
 
 def _passed(project: Project, kernel: Kernel, name: str) -> Iterator[tuple[Launch, LaunchValue]]:

@@ -50,7 +50,7 @@ def link(modules: Iterable[Module]) -> Project:
         if kernel.key not in launches and (kernel.key in called or not kernel.is_entry)
     )
     bound = {key: tuple(each) for key, each in launches.items()}
-    return Project(by_path, kernels, bound, helpers, frozenset(_fed(by_path, index, linked)))
+    return Project(by_path, kernels, bound, helpers, _fed(by_path, index, linked))
 
 
 class Index:
@@ -144,15 +144,16 @@ def _with_passes(
 
 def _fed(
     modules: Mapping[str, Module], index: Index, linked: Mapping[Key, Kernel]
-) -> Iterator[tuple[Key, str]]:
-    """Yield the constexpr parameters of helpers that get a constexpr of their caller unchanged."""
+) -> dict[tuple[Key, str], tuple[tuple[Kernel, str], ...]]:
+    """Map constexpr parameters of helpers to the constexprs of their callers that they take unchanged."""
+    found: dict[tuple[Key, str], tuple[tuple[Kernel, str], ...]] = defaultdict(tuple)
     for caller in linked.values():
-        handed = [
-            each for given in caller.parameters if given.is_constexpr for each in given.passes if each.direct
-        ]
-        for kernel, target in _targets(handed, modules[caller.path], index, linked):
-            if target.is_constexpr:
-                yield kernel.key, target.name
+        for given in caller.parameters:
+            handed = [each for each in given.passes if each.direct and given.is_constexpr]
+            for kernel, target in _targets(handed, modules[caller.path], index, linked):
+                if target.is_constexpr:
+                    found[kernel.key, target.name] += ((caller, given.name),)
+    return dict(found)
 
 
 def _targets(

@@ -347,8 +347,8 @@ class Project:
     launches: Mapping[Key, tuple[BoundLaunch, ...]] = field(default_factory=dict)
     helpers: frozenset[Key] = frozenset()
     """Jitted functions that only other kernels call: they have no key of their own."""
-    fed: frozenset[tuple[Key, str]] = frozenset()
-    """Constexpr parameters of helpers that take a constexpr parameter of their caller unchanged."""
+    fed: Mapping[tuple[Key, str], tuple[tuple[Kernel, str], ...]] = field(default_factory=dict)
+    """Constexpr parameters of helpers, with the constexprs of callers that they take unchanged."""
 
     def kernels_in(self, path: str) -> Iterator[Kernel]:
         """Yield the kernels of a file that something launches, or may."""

@@ -19,13 +19,22 @@ def _lexicon(text: str) -> frozenset[str]:
 
 
 _LENGTHS = _lexicon(
-    """token tokens ntokens seqlen seqlens seq seqs sequence sequences len length lengths batch batches bs bsz
-    row rows nrows req reqs request requests numel element elements nelement nelements queries chunks ntoken
-    segs segments pages slots lines entries capacity splits tasks task nnz samples points ranges bad words
-    positions candidates drafts iter iters ctx nblocks blocks tiles"""
+    """token tokens ntokens ntoken seqlen seqlens seq seqs sequences len length lengths batch batches bs bsz rows nrows
+    req reqs requests numel elements nelement nelements queries chunks capacity nnz positions iter iters ctx"""
 )
-_LETTERS = frozenset({"T", "B", "M", "L", "S", "Z", "NB", "NT", "NC", "TC", "EM", "SQ", "SK", "SKV", "b"})
+_CONTAINERS = _lexicon(
+    """segs segments pages slots lines entries splits tasks task samples points ranges words candidates drafts blocks
+    nblocks tiles"""
+)
+"""Lengths when they are counted (``num_blocks``): without a count, as often parts of the model."""
+
+_COUNTED = frozenset({"num", "total", "max"})
+
+_LETTERS = frozenset({"T", "B", "M", "NB", "NT", "EM", "SQ", "SK", "SKV", "b"})
 """Single capitals that mean a length more often than not; not N, which names a width as often."""
+
+_DIMENSIONS = frozenset({"S", "L", "Z", "N", "NC", "TC", "NS"})
+"""Letters that mean a length where an inner dimension of an activation is passed for them, and say nothing alone."""
 
 _WIDTHS = frozenset({"H", "K", "D", "V", "C", "G", "E", "W", "R", "HQ", "HK", "HV", "DK", "DV", "HKV", "KH"})
 """Single capitals that mean a width, a head or a group count; a letter is believed only where nothing else speaks."""
@@ -39,8 +48,9 @@ _CONSTANTS = _lexicon(
 )
 _STRONG = _lexicon(
     """head heads nheads nhead dim dims hidden vocab expert experts topk group groups layer layers world warps warp
-    stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits lora
-    rotary rope nope kernel width ratio levels bins dtype causal is has use enable flag dilation sm"""
+    stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits
+    temperature speculative lora rotary rope nope kernel width ratio levels bins dtype
+    causal is has use enable flag dilation sm"""
 )
 """Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
 _REQUESTS = _lexicon(
@@ -61,15 +71,23 @@ _TENSORS = _lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table 
 """A tensor's word: whatever else the name says is about what the tensor holds."""
 
 _TILES = re.compile(
-    r"^(BLOCK|TILE|CHUNK|SUB|SPLIT|PAGE|GROUP)(_SIZE|_LEN)?(_[A-Z\d]+)?$|^B[A-Z]\d?$|^T?BLK|^num_(warps|stages)$|"
+    r"^(BLOCK|TILE)(_[A-Z\d]+)*$|^(CHUNK|SUB|SPLIT|PAGE|GROUP)(_SIZE|_LEN)?(_[A-Z\d]+)?$|^B[A-Z]\d?$|^T?BLK|^num_(warps|stages)$|"
     r"_(BLOCK|TILE)(_SIZE)?$|^(block|tile|page|chunk)(_size|_len|_length)?(_[a-z\d])?$|_(block|tile|page|chunk)_(size|len)$"
 )
+_ACTIVATIONS = re.compile(
+    r"^(d?[a-z]|[A-Z]|[a-z]\d|x\w{0,3}|d[oqkvxy]|\w*(inputs?|inp|out|outputs?|hidden\w*|states?|logits|quer(y|ies)|keys?|values?|"
+    r"grad\w*|tokens?|tensor|src|dst|self|scores?|probs?|residual|act\w*|mat\w*|data|\w_2d|\w_flat|flat\w*|qkv|mixed\w*))$|"
+    r"ids|idx|lens?|mask|slot|pos|loc|ptr|map|table|batch|seq|req|target|label",
+    re.I,
+)
+"""Names of what a request brings; the first size of anything else may belong to the model."""
+
 _WEIGHTS = re.compile(
     r"(^|_)(b|rhs|mat2|w|w\d|wq|wk|wv|weights?|qweight|qzeros|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)",
     re.I,
 )
 _INDEX = re.compile(
-    r"(^|_)(block_?(tables?|maps?|indices|ids)|page_tables?|table|indices|indptr|(cu_)?seq_?lens?|cu_seqlens\w*|ids|mapping|"
+    r"(^|_)(block_?(tables?|maps?|indices|ids)|page_tables?|indices|indptr|(cu_)?seq_?lens?|cu_seqlens\w*|ids|mapping|"
     r"positions?|lens|lengths|offsets|idx|req_to_token|slot\w*|sorted\w*|query_start_loc)(_|$)",
     re.I,
 )
@@ -77,7 +95,7 @@ _ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights
 """Weights that are computed per token."""
 
 _TABLES = re.compile(r"(block|page)_?(tables?|maps?)|req_to_token|cu_seq|indptr", re.I)
-_CHOICES = re.compile(r"top_?k|expert", re.I)
+_CHOICES = re.compile(r"top_?k|expert|(^|_)indices$", re.I)
 _POOLS = re.compile(r"cache|pool|buffer|state", re.I)
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
@@ -87,6 +105,8 @@ class NameHint(Enum):
 
     LENGTH = "length"
     WEAK_LENGTH = "weak length"
+    COUNT = "count"
+    DIMENSION = "dimension"
     CONSTANT = "constant"
     WEAK_CONSTANT = "weak constant"
     TILE = "tile"
@@ -113,6 +133,8 @@ def hint(name: str) -> NameHint:
         return NameHint.STRIDE
     if name in _LETTERS:
         return NameHint.WEAK_LENGTH
+    if name in _DIMENSIONS:
+        return NameHint.DIMENSION
     if name in _WIDTHS:
         return NameHint.CONSTANT
     if _TILES.search(name):
@@ -121,11 +143,15 @@ def hint(name: str) -> NameHint:
         return NameHint.CONSTANT
     if "top" in parts and "k" in parts:
         return NameHint.CONSTANT
-    if name.endswith("_OFFSET"):
+    if "per" in parts[1:-1] and parts[-1] in ("seq", "req", "request", "sequence"):
+        return NameHint.WEAK_CONSTANT
+    if name.endswith("_OFFSET") and (name[:-7] in _LETTERS or name[:-7] == "BH"):
         return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):
         return NameHint.CONSTANT
-    if any(part in _LENGTHS for part in parts):
+    if any(part in _LENGTHS for part in parts) or (
+        "num" in parts and any(part in _CONTAINERS for part in parts)
+    ):
         return NameHint.LENGTH
     if any(part in _CONSTANTS for part in parts):
         return NameHint.WEAK_CONSTANT
@@ -150,6 +176,11 @@ def counts_requests(name: str) -> bool:
 def holds_indices(tensor: str) -> bool:
     """Whether a pointer's name says that positions, lengths or flags are behind it."""
     return any(part in _INDICES for part in words(tensor))
+
+
+def is_activation(tensor: str) -> bool:
+    """Whether a tensor's name is one of those that requests bring."""
+    return bool(_ACTIVATIONS.search(tensor.rpartition(".")[2]))
 
 
 def is_choice(tensor: str) -> bool:

@@ -70,6 +70,20 @@ def constexpr_lengths(project: Project, kernel: Kernel) -> Finds:
                 yield parameter, judgement
 
 
+def takes_length(project: Project, helper: Kernel, name: str, depth: int = 3) -> bool:
+    """Whether some kernel hands a constexpr length of its own on to a helper's parameter."""
+    for caller, given in project.fed.get((helper.key, name), ()):
+        if caller.key in project.helpers:
+            if depth and takes_length(project, caller, given, depth - 1):
+                return True
+        elif any(
+            parameter.name == given and judgement.value is not None
+            for parameter, judgement in constexpr_lengths(project, caller)
+        ):
+            return True
+    return False
+
+
 def fed_constexprs(project: Project, kernel: Kernel) -> Finds:
     """Yield the constexpr parameters of a launched kernel that the launch, or a heuristic, derives from a length."""
     keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
