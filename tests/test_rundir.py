@@ -246,9 +246,9 @@ def write_large(path: Path) -> None:
             stream.write(json.dumps(miss) + "\n" + json.dumps(served | {"failed": None}) + "\n")
 
 
-SLOWEST = 6
-"""Times what json.loads takes for the same lines, 0.4 s on a machine at rest: 3 s would be 7.5 times that. A ratio,
-since a machine shared by other tests is twice as slow at both."""
+SLOWEST = 7.5
+"""Times what json.loads takes for the same lines: 3 s on a machine at rest, where that takes 0.4 s (reading takes
+1.5 s there). A ratio of the better of two, since a machine shared by other tests is several times as slow."""
 
 
 def test_a_hundred_thousand_events_are_read_in_three_seconds_and_300_mb(tmp_path: Path) -> None:
@@ -257,21 +257,29 @@ def test_a_hundred_thousand_events_are_read_in_three_seconds_and_300_mb(tmp_path
         import json, resource, sys, time
         from pathlib import Path
         from jitwatch.rundir import read_run
+
         run = Path(sys.argv[1])
         (file,) = (run / "events").iterdir()
-        started = time.process_time()
-        with file.open() as lines:
-            for line in lines:
-                json.loads(line)
-        parsed = time.process_time()
-        found = read_run(run)
-        ratio = (time.process_time() - parsed) / (parsed - started)
+
+        def parse():
+            with file.open() as lines:
+                for line in lines:
+                    json.loads(line)
+
+        def read():
+            assert len(read_run(run).processes[0].misses) == int(sys.argv[2])
+
+        def clock(task):
+            started = time.process_time()
+            task()
+            return time.process_time() - started
+
+        read_seconds = clock(read)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(len(found.processes[0].misses), ratio, peak)
+        print(min(read_seconds, clock(read)) / min(clock(parse), clock(parse)), peak)
     """
-    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "run")]
-    words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    misses, ratio, megabytes = int(words[0]), float(words[1]), float(words[2])
-    assert misses == LARGE
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "run"), str(LARGE)]
+    got = subprocess.run(command, capture_output=True, text=True, check=True)
+    ratio, megabytes = map(float, got.stdout.split())
     assert ratio < SLOWEST
     assert megabytes < 300

@@ -6,6 +6,7 @@ Pure functions over what ``jitwatch.rundir`` read; nothing here knows files, ter
 ``causes``    the closest earlier variant of a miss, and the difference to it
 ``whatif``    what an opt-out would merge, whatever the order of the launches
 ``plan``      the smallest set of opt-outs that removes the most
+``cautions``  what speaks against an opt-out; ``advice`` what to do where none helps
 ``tuning``    autotuners that tuned again
 ``findings``  all of it for one run, by kernel
 

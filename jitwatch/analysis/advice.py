@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jitwatch.analysis.cautions import shapes_blocks
 from jitwatch.analysis.findings import ArgumentFindings, KernelFindings
 from jitwatch.analysis.misses import Kind
-from jitwatch.analysis.plan import shapes_blocks
 from jitwatch.specialization import Subject
 
 BY_KIND = {

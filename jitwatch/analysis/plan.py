@@ -1,28 +1,18 @@
-"""The smallest set of opt-outs that removes the most stall, and what to be careful about."""
+"""The smallest set of opt-outs that removes the most stall."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jitwatch.analysis.cautions import caution, shapes_blocks
 from jitwatch.analysis.whatif import Outcome, Scenario
-from jitwatch.specialization import ArgumentClass, Parameter, Remedy
+from jitwatch.specialization import Parameter, Remedy
 from jitwatch.specialization.remedies import fixed_type
 
-VECTOR_HINT = re.compile(
-    r"stride|pitch|(^|_)ld[a-d]?$|width|hidden|head_?(dim|size)|(^|_)(dim|cols?|columns|inner|numel|n|d|k)$"
-    r"|n_?elements|(^|_)n_?cols|feature|vocab",
-    re.IGNORECASE,
-)
-"""Names of what usually multiplies an index, or bounds one along the contiguous axis: vectorised loads live on
-its divisibility. ``vector_add`` with an unspecialised length: 372 -> 1031 us; layer_norm 1.42x -> 0.72x
-(pytorch/helion#2426). A row count (``num_tokens``) masks whole rows and loses nothing."""
-
-BLOCK_HINT = re.compile(r"block|tile|group|warps|stages|unroll|(^|_)(bm|bn|bk)$", re.IGNORECASE)
-"""Names of constexprs that shape tensors in the kernel: these cannot become run-time arguments."""
-
+Chosen = dict[int, Remedy]
+"""Position of a parameter to the remedy it gets."""
 
 NEGLIGIBLE = 0.01
 """Share of a kernel's launch misses, and of their seconds, below which a step is not worth writing."""
@@ -100,7 +90,7 @@ def make_plan(scenario: Scenario) -> tuple[Step, ...]:
     that change together), by the smallest group that does. Then weakens each remedy as far as that costs nothing.
     """
     left = {i: remedies[-1] for i, remedies in scenario.remedies.items() if _plannable(scenario, i)}
-    chosen: dict[int, Remedy] = {}
+    chosen: Chosen = {}
     groups: list[tuple[int, ...]] = []
     while left:
         group = _best_single(scenario, chosen, left) or _smallest_group(scenario, chosen, left)
@@ -110,9 +100,6 @@ def make_plan(scenario: Scenario) -> tuple[Step, ...]:
         groups.append(group)
     _weaken(scenario, chosen)
     return _steps(scenario, groups, chosen)
-
-
-Chosen = dict[int, Remedy]
 
 
 def _gains(scenario: Scenario, before: Outcome, after: Outcome) -> bool:
@@ -190,23 +177,3 @@ def _plannable(scenario: Scenario, position: int) -> bool:
 
 def _cautious(scenario: Scenario, position: int) -> bool:
     return caution(scenario.parameters[position], scenario.classes[position]) is not None
-
-
-def caution(parameter: Parameter, classes: Collection[ArgumentClass]) -> str | None:
-    """Why this argument's divisibility may carry the kernel's speed, or None where nothing hints at it."""
-    if any(each.is_pointer for each in classes):
-        return "its alignment lets loads and stores be wide"
-    if not parameter.constexpr and VECTOR_HINT.search(parameter.name):
-        return "its divisibility may let loads and stores be wide"
-    if parameter.constexpr:
-        return "the compiler may unroll or fold by its value"
-    return None
-
-
-def shapes_blocks(parameter: Parameter, classes: Collection[ArgumentClass]) -> bool:
-    """A constexpr that looks like a block's shape: by its name, or since all its values are powers of two."""
-    if not parameter.constexpr:
-        return False
-    values = [json.loads(each.folded or "null") for each in classes]
-    powers = all(isinstance(value, int) and value > 0 and value & (value - 1) == 0 for value in values)
-    return powers or bool(BLOCK_HINT.search(parameter.name))

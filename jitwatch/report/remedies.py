@@ -18,15 +18,17 @@ from jitwatch.rundir import Run
 
 def print_remedies(kernels: Iterable[KernelFindings], run: Run, console: Console) -> None:
     """Print what to change for each kernel; nothing is promised to be harmless."""
-    console.print()
-    console.print(Text("What to change", "bold"))
-    for kernel in kernels:
+    remediable = [(kernel, advise(kernel)) for kernel in kernels if kernel.plan or advise(kernel)]
+    if remediable:
+        console.print()
+        console.print(Text("What to change", "bold"))
+    for kernel, sentences in remediable:
         where = wording.place(kernel.kernel.path, kernel.kernel.line, run.cwd)
         console.print()
         console.print(Text.assemble(" ", (kernel.kernel.name, "bold"), "  ", (where, "dim")))
         for steps in _stages(kernel.plan):
             _print_stage(kernel, steps, console)
-        for sentence in advise(kernel):
+        for sentence in sentences:
             console.print(Padding(Text(f"· {sentence}"), (0, 0, 0, 3)))
         if arithmetic := _arithmetic(kernel):
             console.print(Padding(Text(arithmetic, "dim"), (0, 0, 0, 3)))

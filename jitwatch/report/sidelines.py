@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from jitwatch.analysis import Findings, Kind
+from jitwatch.analysis import Findings, Kind, MissEvent
 from jitwatch.report import wording
 from jitwatch.rundir import Run
 from jitwatch.specialization.classes import shorten
@@ -135,18 +135,13 @@ def _failures(findings: Findings) -> Iterator[Text]:
 
 
 def _others(findings: Findings) -> Iterator[Text]:
-    first = sum(1 for k in findings.kernels for e in k.events if e.from_launch and not e.recompile)
-    first -= findings.misses[Kind.FAILED]
-    parts = (
-        [f"{wording.count(first, 'first variant')} ({wording.seconds(_first_seconds(findings))})"]
-        if first
-        else []
-    )
-    parts += [f"{findings.misses[kind]} {name}" for kind, name in NAMES.items() if findings.misses[kind]]
-    if parts and findings.recompiles:
+    misses = findings.misses
+    parts = [f"{misses[kind]} {name}" for kind, name in NAMES.items() if misses[kind]]
+    if first := _first_variants(findings):
+        seconds = wording.seconds(sum(event.seconds for event in first))
+        parts.insert(0, f"{wording.count(len(first), 'first variant')} ({seconds})")
+    if parts and (findings.recompiles or not first or len(parts) > 1):
         yield Text(f"Other misses: {', '.join(parts)}.", "dim")
-    elif len(parts) > bool(first):
-        yield Text(f"Misses: {', '.join(parts)}.", "dim")
     kinds = [event.kind for kernel in findings.kernels for event in kernel.recompiles]
     hidden = [f"{kinds.count(kind)} {name}" for kind, name in HIDDEN.items() if kind in kinds]
     if hidden:
@@ -158,8 +153,9 @@ def _others(findings: Findings) -> Iterator[Text]:
     yield from _by_process(findings)
 
 
-def _first_seconds(findings: Findings) -> float:
-    return findings.seconds - findings.seconds_recompiles
+def _first_variants(findings: Findings) -> list[MissEvent]:
+    events = (event for kernel in findings.kernels for event in kernel.events)
+    return [e for e in events if e.from_launch and not e.recompile and e.kind is not Kind.FAILED]
 
 
 def _by_process(findings: Findings) -> Iterator[Text]:
@@ -196,7 +192,7 @@ def _notices(findings: Findings) -> Iterator[Text]:
 
 def _next(findings: Findings) -> Iterator[tuple[Text, bool]]:
     """What to do now, and whether it is a command: those are never broken, so that they run as printed."""
-    from jitwatch.cli import COMMANDS
+    from jitwatch.cli import COMMANDS  # of this release; the command line imports reports, not the reverse
 
     path = shlex.quote(_relative(findings.run.path))
     planned = any(kernel.plan for kernel in findings.kernels)

@@ -146,10 +146,11 @@ def _drop_older_run(run: Run) -> None:
         started = datetime.fromisoformat((run.started or "").replace("Z", "+00:00")).timestamp()
     except ValueError:
         return
-    older = [process for process in run.processes if process.time < started - CLOCK_SLACK]
+    own = [process for process in run.processes if process.time >= started - CLOCK_SLACK]
+    older = len(run.processes) - len(own)
     if older:
-        run.processes = [process for process in run.processes if process not in older]
+        run.processes = own
         run.notes.append(
-            f"{len(older)} event files in {run.path / EVENTS_DIR} are older than this run and were left out: "
+            f"{older} event files in {run.path / EVENTS_DIR} are older than this run and were left out: "
             "give each run its own directory"
         )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from jitwatch.analysis import KernelFindings
 from jitwatch.analysis.advice import advise
-from jitwatch.analysis.plan import caution, declarations, decorator
+from jitwatch.analysis.cautions import caution
+from jitwatch.analysis.plan import declarations, decorator
 from jitwatch.specialization import Parameter, Remedy
 from tests.analysis.test_whatif import Launch, study
 from tests.made_runs import tensor
