@@ -15,7 +15,8 @@ OFFLINE := $(shell nvidia-smi -L >/dev/null 2>&1 || echo --offline)
 .PHONY: demo test check unit test-matrix test-matrix-ci bench clean
 
 demo: $(VENV)/installed
-	$(BIN)/jitwatch profile $(OFFLINE) $(BIN)/python examples/serve.py --demo
+	# An empty kernel cache: what the first requests of a fresh deployment meet.
+	TRITON_CACHE_DIR=$$(mktemp -d) $(BIN)/jitwatch profile $(OFFLINE) $(BIN)/python examples/serve.py --demo
 
 test: $(VENV)/installed check unit test-matrix-ci
 
