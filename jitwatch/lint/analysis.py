@@ -6,7 +6,7 @@ import contextlib
 import gc
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jitwatch.lint.cache import Cache, digest, dumps, loads
@@ -14,6 +14,8 @@ from jitwatch.lint.config import Configuration
 from jitwatch.lint.discovery import Problem
 
 if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
     from jitwatch.source.model import Module
 
 Progress = Callable[[int, int], None]
@@ -59,7 +61,11 @@ def available_jobs() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+Task = tuple[str, bytes, tuple[tuple[str, ...], tuple[str, ...]]]
+"""Path, source, and the names of the project's own jit and autotune decorators."""
+
 Result = tuple[str, bytes, "Problem | None"]
+"""Path, pickled module, and why there is none."""
 
 
 def _results(files: Mapping[str, bytes], configuration: Configuration, jobs: int) -> Iterator[Result]:
@@ -71,16 +77,44 @@ def _results(files: Mapping[str, bytes], configuration: Configuration, jobs: int
     if jobs == 1 or len(tasks) < 2 or sum(map(len, files.values())) < WORTH_A_POOL:
         yield from map(_analyse_one, tasks)
         return
+    from concurrent.futures.process import BrokenProcessPool
+
+    done = 0
+    try:
+        with _pool(jobs) as pool:
+            for result in pool.map(_analyse_one, tasks, chunksize=4):
+                yield result
+                done += 1
+    except BrokenProcessPool:
+        yield from _one_by_one(tasks[done:])
+
+
+def _one_by_one(tasks: Sequence[Task]) -> Iterator[Result]:
+    """Find the file that kills a worker (out of memory, or the parser's own stack), and do the others."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    remaining = list(tasks)
+    while remaining:
+        try:
+            with _pool(1) as pool:
+                while remaining:
+                    yield pool.submit(_analyse_one, remaining[0]).result()
+                    del remaining[0]
+        except BrokenProcessPool:
+            path = remaining.pop(0)[0]
+            yield path, b"", Problem(path, None, None, "analysing it ended the process: memory, or nesting")
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
     # Forked workers have everything imported already; there are no threads yet that a fork could harm.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context(method), gc.disable) as pool:
-        yield from pool.map(_analyse_one, tasks, chunksize=4)
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context(method), gc.disable)
 
 
-def _analyse_one(task: tuple[str, bytes, tuple[tuple[str, ...], tuple[str, ...]]]) -> Result:
+def _analyse_one(task: Task) -> Result:
     path, source, (jit, autotune) = task
     from jitwatch.source import analyse_module
 

@@ -28,8 +28,6 @@ def test_findings_exit_1_and_show_source_and_remedy(project: Write, lint: Lint) 
         "src/a.py:5:32: JW006 `do_not_specialize` of `scale` names `seeds`, which no parameter is called: "
         "Triton ignores it without a word\n"
         "  |\n"
-        "3 |\n"
-        "4 |\n"
         '5 | @triton.jit(do_not_specialize=["seeds"])\n'
         "  |                                ^^^^^^^\n"
         "  = instead: did you mean `seed`?\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -58,3 +59,25 @@ def test_a_pool_of_workers_finds_what_one_process_finds(
     assert len(many.shown) == 12
     assert progress[-1][0] == progress[-1][1]
     assert [done for done, _ in progress] == sorted(done for done, _ in progress)
+
+
+def test_a_file_that_kills_its_worker_is_a_problem_and_the_others_are_linted(
+    project: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import jitwatch.source
+
+    project({f"m{number}.py": BAD for number in range(6)})
+    analyse = jitwatch.source.analyse_module
+
+    def die(path: str, source: bytes, **names: tuple[str, ...]) -> object:
+        if path == "m3.py":
+            os._exit(1)
+        return analyse(path, source)
+
+    monkeypatch.setattr(jitwatch.source, "analyse_module", die)
+    monkeypatch.setattr("jitwatch.lint.analysis.WORTH_A_POOL", 1)
+    outcome = lint_paths(["."], Configuration(Overrides(isolated=True)), Options(jobs=2))
+    assert [str(problem) for problem in outcome.problems] == [
+        "m3.py: analysing it ended the process: memory, or nesting"
+    ]
+    assert [finding.path for finding in outcome.shown] == ["m0.py", "m1.py", "m2.py", "m4.py", "m5.py"]

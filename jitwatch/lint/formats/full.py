@@ -35,6 +35,8 @@ def snippet(finding: Finding, lines: Lines, look: Look) -> Iterator[str]:
     bar = look.blue("|")
     empty = " " * margin
     first = max(1, finding.line - CONTEXT)
+    while first < finding.line and not lines.text(first).strip():
+        first += 1
     text = lines.text(finding.line).rstrip("\r\n")
     # One window for all lines shown, or the caret would not stand under its word.
     begin = max(0, finding.column - 1 - WIDTH // 2) if len(text) > WIDTH else 0
