@@ -125,7 +125,7 @@ def _tuning(findings: Findings) -> Iterator[Text]:
 def _failures(findings: Findings) -> Iterator[Text]:
     failed = [event for k in findings.kernels for event in k.events if event.kind is Kind.FAILED]
     for event in failed[:LISTED]:
-        where = wording.short_place(event.miss.site)
+        where = wording.launch_place(event.miss.site)
         said = f"{event.kernel.name} at {where}: {event.error}"
         if event.miss.capturing:
             said += " (while a CUDA graph was being captured: warm this variant up before)"

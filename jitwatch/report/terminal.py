@@ -27,6 +27,9 @@ CAUSES = 3
 WITH_LAUNCH = 72
 """Columns from which the table has room for the launch."""
 
+WITH_PATH = 110
+"""... and for the launch's path from the working directory, not its file's name alone."""
+
 TERMS = {
     "(÷16)": "÷16: divisible by 16",
     "(=1)": "=1: one",
@@ -101,14 +104,17 @@ def _table(kernels: list[KernelFindings], findings: Findings, width: int) -> Tab
     table.add_column("kernel", overflow="fold", max_width=max(12, width // 3))
     table.add_column("recompiles, each because of", overflow="fold")
     if wide:
-        table.add_column("launch", overflow="fold", max_width=max(12, width // 5))
+        table.add_column(
+            "launch", overflow="fold", max_width=max(12, width // (3 if width >= WITH_PATH else 5))
+        )
     for kernel in kernels:
         causes = group_causes(kernel.recompiles)
         for i, cause in enumerate(causes[:CAUSES]):
             lost = _lost(kernel, findings) if i == 0 else Text()
             name = Text(kernel.kernel.name if i == 0 else "", "bold")
             row = [lost, name, _cause(cause)]
-            table.add_row(*row, *([_launches(cause)] if wide else []))
+            home = findings.run.cwd if width >= WITH_PATH else None
+            table.add_row(*row, *([_launches(cause, home)] if wide else []))
         if len(causes) > CAUSES:
             table.add_row("", "", Text(f"… {len(causes) - CAUSES} other causes", "dim"))
     return table
@@ -133,7 +139,8 @@ def _cause(cause: Cause) -> Text:
     return Text.assemble((f"{len(cause.events):,} × ", "dim"), cause.words())
 
 
-def _launches(cause: Cause) -> Text:
-    places = list(dict.fromkeys(wording.short_place(event.miss.site) for event in cause.events))
+def _launches(cause: Cause, home: str | None) -> Text:
+    sites = dict.fromkeys(event.miss.site for event in cause.events)
+    places = [wording.launch_place(site, home) for site in sites]
     more = f" and {len(places) - 1} more" if len(places) > 1 else ""
     return Text(places[0] + more)

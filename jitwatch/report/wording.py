@@ -46,6 +46,8 @@ def place(path: str, line: int, home: str = "") -> str:
     return f"{path}:{line}"
 
 
-def short_place(site: Site | None) -> str:
-    """``file:line`` by the file's name alone, for a narrow column."""
-    return f"{PurePath(site.path).name}:{site.line}" if site else "unknown"
+def launch_place(site: Site | None, home: str | None = None) -> str:
+    """``file:line`` of a launch: the path relative to `home`, or without one the file's name alone."""
+    if site is None:
+        return "unknown"
+    return f"{PurePath(site.path).name}:{site.line}" if home is None else place(site.path, site.line, home)
