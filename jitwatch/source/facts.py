@@ -10,6 +10,7 @@ from jitwatch.source.names import (
     NameHint,
     counts_requests,
     hint,
+    holds_indices,
     is_activation,
     is_choice,
     is_index,
@@ -79,18 +80,23 @@ class Tensor:
         if any(is_table(name) for name in self.names):
             return Fact(Origin.LENGTH)
         if any(is_pool(name) for name in self.names):
-            return Fact(Origin.POOL, Cardinality.ONE, soft=True) if index in (0, None) else CONSTANT
+            outer = index in (0, None) or any(holds_indices(name) for name in self.names)
+            return Fact(Origin.POOL, Cardinality.ONE, soft=True) if outer else CONSTANT
+        if index is None:
+            return Fact(Origin.UNKNOWN, soft=True)
         rank = len(self.sizes) if self.sizes is not None else rank
         if rank is not None and index is not None and index < 0:
             index += rank
         if index == 0:
             brought = any(is_activation(name) for name in self.names)
             return Fact(Origin.LENGTH if brought else Origin.DIMENSION, soft=True)
-        if index != 0 and any(is_choice(name) for name in self.names):
+        last = index == -1 or (rank is not None and index == rank - 1)
+        sorts = any(is_index(name) and "sorted" in name for name in self.names)
+        if any(is_choice(name) for name in self.names) and not sorts and (last or rank is None):
             return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
         if any(is_index(name) for name in self.names) and (rank or 1) < 3:
             return Fact(Origin.LENGTH, soft=True)
-        if index == -1 or (rank is not None and index == rank - 1):
+        if last:
             return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE, soft=True)
         return Fact(Origin.DIMENSION, soft=True)
 

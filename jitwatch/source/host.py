@@ -137,6 +137,8 @@ class Host:
     def _value_BinOp(self, node: ast.BinOp, scope: Scope, depth: int) -> Fact:
         left, right = self.value(node.left, scope, depth), self.value(node.right, scope, depth)
         whole = derive(left, right)
+        if isinstance(node.op, ast.FloorDiv) and left.is_length and right.is_length:
+            return Fact(Origin.UNKNOWN, soft=True)  # `x.numel() // rows` is a width
         if isinstance(node.op, ast.FloorDiv) and whole.is_length and constant(node.right) >= COARSE:
             return Fact(Origin.DERIVED, Cardinality.FEW, whole.hops)
         if isinstance(node.op, ast.Mod) and whole.is_length and not right.is_length:
@@ -203,7 +205,7 @@ class Host:
             return found.items[index]
         if found.origin is Origin.TENSOR or isinstance(node.slice, ast.Slice | ast.Tuple):
             return self._view(node, found, scope, depth)
-        return Fact(found.origin, found.cardinality, found.hops, soft=True) if found.is_length else UNKNOWN
+        return Fact(Origin.UNKNOWN, soft=True)
 
     def _view(self, node: ast.Subscript, found: Fact, scope: Scope, depth: int) -> Fact:
         """A slice of a tensor: does it start at a run-time position?"""
@@ -255,7 +257,8 @@ class Host:
         if binding.loop:
             whole = self.value(binding.value, scope, depth)
             constant = whole.origin in (Origin.LITERAL, Origin.MODEL_CONSTANT)
-            return CONSTANT if constant else named(Fact(Origin.DERIVED, hops=whole.hops, soft=True), name)
+            follows = Fact(Origin.DERIVED if whole.is_length else Origin.UNKNOWN, hops=whole.hops, soft=True)
+            return CONSTANT if constant else named(follows, name)
         hop = f"{name} = {self.text.segment(binding.value)}"
         if binding.element is not None and isinstance(binding.value, ast.Tuple | ast.List):
             found, written = self._element(binding, binding.value, scope, depth)

@@ -170,7 +170,7 @@ def is_spelled_constexpr(kernel: Kernel, parameter: Parameter) -> bool:
 
 def is_rounded(name: str, judgement: Judgement) -> bool:
     """Whether a length was put into buckets on purpose before it became part of a key."""
-    return judgement.cardinality is not Cardinality.UNBOUNDED or (judgement.value is None and is_bucket(name))
+    return judgement.cardinality is not Cardinality.UNBOUNDED or is_bucket(name)
 
 
 def tuners(kernel: Kernel) -> Iterator[tuple[int | None, str, Parameter]]:

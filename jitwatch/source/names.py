@@ -94,9 +94,9 @@ _INDEX = re.compile(
 _ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights?", re.I)
 """Weights that are computed per token."""
 
-_TABLES = re.compile(r"(block|page)_?(tables?|maps?)|req_to_token|cu_seq|indptr", re.I)
-_CHOICES = re.compile(r"top_?k|expert|(^|_)indices$", re.I)
-_POOLS = re.compile(r"cache|pool|buffer|state", re.I)
+_TABLES = re.compile(r"(block|page)_?(tables?|maps?)|cu_seq|indptr", re.I)
+_CHOICES = re.compile(r"top_?k|expert|(^|_)(indices|ids|idx)$", re.I)
+_POOLS = re.compile(r"cache|pool|buffer|state|req_to_token", re.I)
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
 
@@ -143,16 +143,16 @@ def hint(name: str) -> NameHint:
         return NameHint.CONSTANT
     if "top" in parts and "k" in parts:
         return NameHint.CONSTANT
-    if "per" in parts[1:-1] and parts[-1] in ("seq", "req", "request", "sequence"):
+    if "per" in parts[1:-1] and parts[-1] in ("seq", "req", "request", "sequence", "batch"):
         return NameHint.WEAK_CONSTANT
     if name.endswith("_OFFSET") and (name[:-7] in _LETTERS or name[:-7] == "BH"):
         return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):
         return NameHint.CONSTANT
-    if any(part in _LENGTHS for part in parts) or (
-        "num" in parts and any(part in _CONTAINERS for part in parts)
-    ):
+    if any(part in _LENGTHS for part in parts):
         return NameHint.LENGTH
+    if any(part in _COUNTED for part in parts) and any(part in _CONTAINERS for part in parts):
+        return NameHint.COUNT
     if any(part in _CONSTANTS for part in parts):
         return NameHint.WEAK_CONSTANT
     return NameHint.NONE

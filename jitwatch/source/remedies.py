@@ -17,7 +17,7 @@ from jitwatch.source.lengths import (
     judge,
     tuners,
 )
-from jitwatch.source.model import Contiguity, Kernel, Origin, Parameter, Project, Role
+from jitwatch.source.model import SILENT, Contiguity, Kernel, Origin, Parameter, Project, Role
 from jitwatch.source.names import holds_indices, names_pointer
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE
@@ -66,7 +66,9 @@ def constexpr_lengths(project: Project, kernel: Kernel) -> Finds:
     for parameter in kernel.parameters:
         if parameter.is_constexpr and not is_dead(parameter) and parameter.name not in keyed:
             judgement = judge(project, kernel, parameter)
-            if judgement.origin is Origin.POOL or (judgement.varies and judgement.origin is Origin.LENGTH):
+            switches = parameter.roles & ~SILENT in (Role.BRANCH, Role.BRANCH | Role.PASSED)
+            counts = judgement.varies and judgement.origin is Origin.LENGTH and not switches
+            if judgement.origin is Origin.POOL or counts:
                 yield parameter, judgement
 
 
