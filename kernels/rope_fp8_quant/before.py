@@ -4,8 +4,9 @@ Four variants over T = 1..8192. ``num_tokens`` splits three ways (1, a multiple 
 ``scale_stride_k``, which is T rounded up to 4, splits "other" once more: for T % 16 in {13, 14, 15} it is a
 multiple of 16 although T is not. The strides of the outputs are arguments for no other reason than habit.
 
-It computes the same bytes as ``kernel``, one program for each token of each head, and reads the rotation's
-partner and angles for all 512 values of a head under a mask.
+It computes the same bytes as ``kernel`` (unless a chunk's maximum exceeds 448 * 2^n by less than its float32
+logarithm can tell), one program for each token of each head, and reads the rotation's partner and angles for all
+512 values of a head under a mask.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ POSITIONS = 4096
 
 @dataclass(frozen=True)
 class Case:
-    """One problem; ``hidden_heads`` pad each row of the buffer that ``o`` is a slice of, or rows are
-    ``token_stride`` values apart."""
+    """One problem. ``hidden_heads`` pad each row of the buffer that ``o`` is a slice of, or rows are
+    ``token_stride`` values apart. ``edge``: the maximum of each head's last chunk is 448 times a power of two, or
+    a neighbour of that in float32, where its scale steps."""
 
     form: str
     tokens: int
@@ -28,10 +29,12 @@ class Case:
     packed: bool = False
     hidden_heads: int = 0
     token_stride: int = 0
+    edge: bool = False
 
     def __str__(self) -> str:
         words = [self.form, f"T{self.tokens}", f"{self.groups}x{self.heads}", "packed" * self.packed]
         words += [f"hidden{self.hidden_heads}" * (self.hidden_heads > 0), "far" * (self.token_stride > 0)]
+        words.append("edge" * self.edge)
         return "_".join(filter(None, words))
 
 
@@ -60,7 +63,17 @@ def make_inputs(case: Case, device: str, seed: int) -> tuple[torch.Tensor, torch
         o[-1, -1, reference.CHUNK : 2 * reference.CHUNK] = 1e-30
     positions = torch.randint(0, POSITIONS, (case.tokens,), generator=generator, device=device)
     angles = torch.rand(POSITIONS, reference.ROTARY // 2, generator=generator, device=device) * 6.2831853
+    if case.edge:
+        return o.fill_(1.0), positions, edge_cache(device)
     return o, positions, torch.cat([angles.cos(), angles.sin()], dim=1)
+
+
+def edge_cache(device: str) -> torch.Tensor:
+    """Cosines of 448 * 2^n and its neighbours in float32, sines of zero: ones rotate to exactly these."""
+    row = torch.arange(POSITIONS, device=device)
+    edges = (1.75 * torch.exp2((row // 3 % 16).float())).view(torch.int32) + (row % 3 - 1).int()
+    cosines = edges.view(torch.float32)[:, None].expand(-1, reference.ROTARY // 2)
+    return torch.cat([cosines, torch.zeros_like(cosines)], dim=1)
 
 
 def spread(o: torch.Tensor, token_stride: int) -> torch.Tensor:

@@ -32,6 +32,8 @@ CASES = (
         for form in ("kernel", "before")
         for packed in (False, True)
     ),
+    # Ours alone: the other's float32 logarithm rounds a step of the scale away when it is one unit past it.
+    Case("kernel", 16, 1, 1, edge=True),
     # Token 2 starts 2^31 values in, past what 32 bits can say. 4 GiB of address space, six pages of memory.
     *(Case(form, 3, 1, 2, token_stride=2**30) for form in ("kernel", "before")),
     *(Case("kernel", 0, 2, 4, packed) for packed in (False, True)),
