@@ -14,10 +14,10 @@ from jitwatch.rundir import find_run, read_run
 from jitwatch.runtime.offline.target import parse_target
 from jitwatch.verify.files import find_kernel, requests_of_kernel
 from jitwatch.verify.pool import Pool, Progress
+from jitwatch.verify.prove import verify_remedies
 from jitwatch.verify.requests import Request
 from jitwatch.verify.runs import requests_of_run
 from jitwatch.verify.verdicts import Verdict, write_verdicts
-from jitwatch.verify.prove import verify_remedies
 from jitwatch.verify.wanted import Wanted
 
 DEFAULT_TARGET = "cuda:90"

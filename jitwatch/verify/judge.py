@@ -50,6 +50,8 @@ class Outcome(enum.Enum):
     UNKNOWN = "unknown"
 
 
+IDENTICAL = "identical code"
+
 SEVERITY = {Outcome.HARMLESS: 0, Outcome.UNKNOWN: 1, Outcome.COSTS: 2}
 
 
@@ -72,7 +74,7 @@ class Comparison:
 def compare(before: Figures, after: Figures, target: Target, element_bits: int | None = None) -> Comparison:
     """Judge `after` against `before`. `element_bits`: of the kernel's data, to speak of elements and not bits."""
     if before.code == after.code or (before.machine is not None and before.machine == after.machine):
-        return Comparison(Outcome.HARMLESS, "identical code")
+        return Comparison(Outcome.HARMLESS, IDENTICAL)
     effects = [
         *_accesses(before, after, element_bits),
         *_units(before, after),
@@ -87,7 +89,7 @@ def compare(before: Figures, after: Figures, target: Target, element_bits: int |
         told.insert(
             0, "same memory accesses" if before.accesses == after.accesses else "no narrower accesses"
         )
-    return Comparison(worst, "; ".join(told[:3]))
+    return Comparison(worst, ", ".join(told[:3]))
 
 
 READS = (Access.LOAD, Access.ASYNC_COPY)
@@ -184,16 +186,10 @@ def _loops(before: Figures, after: Figures) -> Iterator[Effect]:
 
 def _prologue(before: Figures, after: Figures) -> Iterator[Effect]:
     old, new = before.instructions - before.looped, after.instructions - after.looped
-    if not before.loops and after.loops:
-        old, new = before.instructions, after.instructions
-    if new <= old:
-        yield Effect(
-            Outcome.HARMLESS, f"{old - new} fewer instructions" if new < old else "as many instructions"
-        )
+    more, where = new - old, " outside loops" if after.loops else ""
+    if more <= 0:
+        yield Effect(Outcome.HARMLESS, f"{-more} fewer instructions" if more else "as many instructions")
         return
-    small = new - old <= max(SMALL_PROLOGUE, SMALL_PROLOGUE_SHARE * old)
-    where = "outside loops" if after.loops else "in straight-line code"
-    yield Effect(
-        Outcome.HARMLESS if small else Outcome.UNKNOWN,
-        f"{new - old} more instructions {where} ({old} → {new})",
-    )
+    small = more <= max(SMALL_PROLOGUE, SMALL_PROLOGUE_SHARE * old)
+    words = f"{more} more instruction{'s' * (more > 1)}{where} ({old} → {new})"
+    yield Effect(Outcome.HARMLESS if small else Outcome.UNKNOWN, words)

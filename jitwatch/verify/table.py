@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,24 +26,33 @@ WRITTEN = {
 
 
 def print_verdicts(verdicts: Sequence[Verdict], console: Console, cwd: Path) -> None:
-    """Print a table, the totals and what to do next."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Kernel", overflow="fold")
-    table.add_column("Parameter", overflow="fold")
-    table.add_column("Remedy", overflow="fold")
-    table.add_column("Verdict", no_wrap=True)
-    table.add_column("What changes", ratio=1, overflow="fold")
-    last = ""
-    for verdict in verdicts:
-        kernel = "" if verdict.kernel == last else verdict.kernel
-        last = verdict.kernel
-        outcome = Text(verdict.outcome.value, STYLES[verdict.outcome])
-        table.add_row(kernel, verdict.parameter, WRITTEN[verdict.remedy], outcome, verdict.reason)
-    console.print(table)
+    """Print a table for each kernel, the totals and what to do next."""
+    kernels = dict.fromkeys((verdict.kernel, verdict.path, verdict.line) for verdict in verdicts)
+    wide = max((len(verdict.parameter) for verdict in verdicts), default=0)
+    for kernel in kernels:
+        name, path, line = kernel
+        place = f"{os.path.relpath(path, cwd)}:{line}"
+        console.print(Text.assemble(" ", (name, "bold"), "  ", (place, "dim")), soft_wrap=True)
+        mine = [v for v in verdicts if (v.kernel, v.path, v.line) == kernel]
+        console.print(_table(mine, wide))
+        console.print()
     for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
         console.print(Text(f"· {note}", "dim"), soft_wrap=True)
-    for line in closing(verdicts, cwd):
-        console.print(Text(line), soft_wrap=True)
+    for text in closing(verdicts, cwd):
+        console.print(Text(text), soft_wrap=True)
+
+
+def _table(verdicts: Sequence[Verdict], wide: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=True)
+    table.add_column(width=3)
+    table.add_column(no_wrap=True, min_width=len("harmless"))
+    table.add_column(overflow="fold", min_width=min(wide, 24))
+    table.add_column(overflow="fold", ratio=1)
+    for verdict in verdicts:
+        outcome = Text(verdict.outcome.value, STYLES[verdict.outcome])
+        told = Text.assemble((WRITTEN[verdict.remedy], "bold"), f"\n{verdict.reason}")
+        table.add_row("", outcome, verdict.parameter, told)
+    return table
 
 
 def closing(verdicts: Sequence[Verdict], cwd: Path) -> list[str]:

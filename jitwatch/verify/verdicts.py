@@ -10,10 +10,13 @@ from typing import Any
 
 from jitwatch.specialization import Remedy
 from jitwatch.verify.figures import Figures
-from jitwatch.verify.judge import SEVERITY, Outcome
+from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome
 
 VERDICTS_FILE = "verdicts.json"
 """In a run directory: what ``jitwatch verify RUN`` found, for whoever reads the run later."""
+
+SHOWN = 4
+"""Classes that a reason names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,11 @@ class Pair:
     reason: str
     before: Figures | None
     after: Figures | None
+
+    @property
+    def growth(self) -> int:
+        """Instructions that the remedy adds."""
+        return self.after.instructions - self.before.instructions if self.before and self.after else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +93,29 @@ def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:
 
     Raises ValueError without a pair.
     """
-    ordered = tuple(sorted(pairs, key=lambda pair: -SEVERITY[pair.outcome]))
+    ordered = tuple(sorted(pairs, key=lambda pair: (-SEVERITY[pair.outcome], -pair.growth)))
     worst = ordered[0]
-    groups: dict[str, list[str]] = {}
-    for pair in ordered if worst.outcome is Outcome.HARMLESS else (worst,):
-        words = groups.setdefault(pair.reason, [])
-        if pair.words not in words:
-            words.append(pair.words)
-    if len(groups) == 1 and worst.outcome is Outcome.HARMLESS:
-        reason = next(iter(groups))
-    else:
-        reason = "; ".join(f"{', '.join(words)}: {reason}" for reason, words in groups.items())
+    if worst.outcome is Outcome.HARMLESS:
+        return worst.outcome, _harmless_reason(ordered), ordered
+    alike = [pair for pair in ordered if pair.outcome is worst.outcome]
+    reason = f"{_classes(alike)}: {worst.reason}" if len({pair.words for pair in pairs}) > 1 else worst.reason
     advice = "; time it on the device" if worst.outcome is Outcome.UNKNOWN and worst.after is not None else ""
     return worst.outcome, reason + advice, ordered
+
+
+def _harmless_reason(ordered: Sequence[Pair]) -> str:
+    """Which classes compile to the same code, and the largest difference of the others."""
+    same = [pair for pair in ordered if pair.reason == IDENTICAL]
+    other = [pair for pair in ordered if pair.reason != IDENTICAL]
+    if not (same and other):
+        return ordered[0].reason
+    return f"{_classes(same)}: {IDENTICAL}; {_classes(other)}: {other[0].reason}"
+
+
+def _classes(pairs: Sequence[Pair]) -> str:
+    words = list(dict.fromkeys(pair.words for pair in pairs))
+    more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+    return ", ".join(words[:SHOWN]) + more
 
 
 def write_verdicts(run: Path, verdicts: Iterable[Verdict]) -> None:
