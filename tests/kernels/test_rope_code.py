@@ -25,7 +25,8 @@ for form, tokens in json.loads(sys.argv[1]):
     outputs = launcher.allocate(tokens, 8, 1, False, o.device)
     module = {"before": before, "kernel": kernel}[form]
     module.launch(o, torch.empty(tokens, dtype=torch.int64), torch.empty(64, 64), *outputs)
-    (kernels, *_), = module.inverse_rope_fp8_quant_kernel.device_caches.values()
+    jit = module.inverse_rope_fp8_quant_kernel
+    kernels = jit.device_caches[0][0] if hasattr(jit, "device_caches") else jit.cache[0]  # from Triton 3.3 on, before
     print(json.dumps(list(kernels.values())[-1].asm["ptx"]))
 """
 
