@@ -28,8 +28,8 @@ class UnusedSuppression(Rule):
 
     ## Known problems
     Some findings need a kernel and its launch together. Where only one of the two files is linted, as
-    pre-commit does, a comment can look unused that is of use when the whole project is linted. Codes of rules
-    that are not selected are left alone.
+    pre-commit does, a comment can look unused that is of use when the whole project is linted; the setting
+    `context` names the folders to read all the same. Codes of rules that are not selected are left alone.
 
     ## Example
     ```python

@@ -35,6 +35,7 @@ settings, in the nearest pyproject.toml:
   [tool.jitwatch.lint]
   ignore = ["JW012"]
   exclude = ["generated/"]
+  context = ["src/"]  # read for its launches and kernels even when only some files are linted
   per-file-ignores = { "tests/*" = ["JW010"] }
 """
 
@@ -158,7 +159,7 @@ def exit_code(outcome: Outcome, *, exit_zero: bool = False) -> int:
 
 
 def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
-    from jitwatch.lint.engine import lint_paths, lint_sources
+    from jitwatch.lint.engine import lint_paths, lint_text
     from jitwatch.lint.progress import progress_bar
 
     from_stdin = args.paths == ["-"] or (args.stdin_filename and not args.paths)
@@ -169,7 +170,7 @@ def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
         if not from_stdin:
             return lint_paths(args.paths or ["."], configuration, options)
         name = args.stdin_filename or "stdin.py"
-        return lint_sources({name: sys.stdin.buffer.read()}, configuration, options)
+        return lint_text(name, sys.stdin.buffer.read(), configuration, options)
 
 
 def _options(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:

@@ -41,6 +41,9 @@ class Settings:
     """Pattern (as in .gitignore) and the codes ignored in files that match it."""
     exclude: tuple[str, ...] = ()
     """Patterns of files and folders left out, besides ``ALWAYS_EXCLUDED`` and what .gitignore names."""
+    context: tuple[str, ...] = ()
+    """Files and folders, relative to the configuration, that are read for their launches and kernels but not
+    reported on. With it a single file, as pre-commit passes it, gets the findings of a whole run."""
     jit_decorators: tuple[str, ...] = ()
     """Names of the project's own decorators that jit-compile a kernel, such as ``mylib.kernel``."""
     autotune_decorators: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from jitwatch.lint.analysis import Progress, analyse, check_syntax, internal_error
@@ -27,9 +28,10 @@ class Outcome:
     """By file and place; suppressed ones among them, marked."""
     problems: tuple[Problem, ...] = ()
     """Files that could not be linted."""
-    files: int = 0
-    """Python files read."""
-    kernels: int = 0
+    read: frozenset[str] = frozenset()
+    """Python files that were looked at."""
+    kernels_in: Mapping[str, int] = field(default_factory=dict)
+    """Number of kernels by file, where there are any."""
     notebooks: int = 0
     """Notebooks left out."""
     sources: Mapping[str, bytes] = field(default_factory=dict)
@@ -39,6 +41,11 @@ class Outcome:
     def shown(self) -> tuple[Finding, ...]:
         """Findings that no comment suppresses."""
         return tuple(finding for finding in self.findings if not finding.suppressed)
+
+    @property
+    def kernels(self) -> int:
+        """Number of kernels."""
+        return sum(self.kernels_in.values())
 
 
 @dataclass(frozen=True)
@@ -58,18 +65,44 @@ def lint_paths(paths: Iterable[str], configuration: Configuration, options: Opti
     """Lint files and folders."""
     options = options or Options()
     found = discover(paths, configuration, force_exclude=options.force_exclude)
-    sources = read_sources(found.files, configuration)
-    sources.problems.extend(found.problems)
-    outcome = _lint(sources, configuration, options)
-    return replace(outcome, notebooks=found.notebooks)
+    sources = read_sources(_context(configuration) | found.files, configuration)
+    outcome = _only(found.files, _lint(sources, configuration, options))
+    return replace(outcome, problems=(*outcome.problems, *found.problems), notebooks=found.notebooks)
+
+
+def lint_text(
+    path: str, source: bytes, configuration: Configuration, options: Options | None = None
+) -> Outcome:
+    """Lint a text as if it stood in the file ``path``."""
+    sources = read_sources(_context(configuration), configuration)
+    sources.add(path, source, named=True, decorators=configuration.decorators(path))
+    return _only([path], _lint(sources, configuration, options or Options()))
 
 
 def lint_sources(
     files: Mapping[str, bytes], configuration: Configuration, options: Options | None = None
 ) -> Outcome:
     """Lint contents, as if they stood in files of these names."""
-    sources = Sources(screened=dict(files), read=len(files))
+    sources = Sources(screened=dict(files), read=set(files))
     return _lint(sources, configuration, options or Options())
+
+
+def _context(configuration: Configuration) -> dict[str, bool]:
+    """Files to look at, though not to report on, for the launches and kernels of those that are linted."""
+    settings = configuration.of(".")
+    folders = [os.path.join(settings.root, path) for path in settings.context]
+    return dict.fromkeys(discover(folders, configuration).files, False)
+
+
+def _only(files: Collection[str], outcome: Outcome) -> Outcome:
+    """Leave out what an outcome says about other files."""
+    return replace(
+        outcome,
+        findings=tuple(finding for finding in outcome.findings if finding.path in files),
+        problems=tuple(problem for problem in outcome.problems if problem.path in files),
+        read=outcome.read.intersection(files),
+        kernels_in={path: number for path, number in outcome.kernels_in.items() if path in files},
+    )
 
 
 def _lint(sources: Sources, configuration: Configuration, options: Options) -> Outcome:
@@ -82,15 +115,15 @@ def _lint(sources: Sources, configuration: Configuration, options: Options) -> O
     stored = cache.load(name, content)
     if stored is None:
         outcome = _run(sources, configuration, options)
-        kept = (outcome.findings, outcome.problems[len(sources.problems) :], outcome.kernels)
+        kept = (outcome.findings, outcome.problems[len(sources.problems) :], outcome.kernels_in)
         cache.store(name, content, dumps(kept))
         return outcome
-    findings, problems, kernels = stored
+    findings, problems, kernels_in = stored
     return Outcome(
         findings=findings,
         problems=(*sources.problems, *problems),
-        files=sources.read,
-        kernels=kernels,
+        read=frozenset(sources.read),
+        kernels_in=kernels_in,
         sources={**sources.screened, **sources.others},
     )
 
@@ -129,8 +162,8 @@ def _run(sources: Sources, configuration: Configuration, options: Options) -> Ou
     return Outcome(
         findings=tuple(findings),
         problems=(*sources.problems, *sorted(problems + more_problems), *failures),
-        files=sources.read,
-        kernels=sum(len(module.kernels) for module in modules.values()),
+        read=frozenset(sources.read),
+        kernels_in={path: len(module.kernels) for path, module in modules.items() if module.kernels},
         sources=contents,
     )
 

@@ -26,7 +26,7 @@ ENTRY_POINT_GROUP = "jitwatch.rules"
 def all_rules() -> Mapping[str, Rule]:
     """Rules by code, in the order of their codes. Raises JitwatchError when two share a code."""
     rules: dict[str, Rule] = {}
-    for cls in sorted({*_own(), *_third_party()}, key=lambda cls: cls.code):
+    for cls in sorted(dict.fromkeys([*_own(), *_third_party()]), key=lambda cls: cls.code):
         if cls.code in rules:
             other = type(rules[cls.code])
             raise JitwatchError(

@@ -30,7 +30,16 @@ class Sources:
     others: dict[str, bytes] = field(default_factory=dict)
     """Files without a word of Triton that call something subscripted: a kernel of another file, maybe."""
     problems: list[Problem] = field(default_factory=list)
-    read: int = 0
+    read: set[str] = field(default_factory=set)
+
+    def add(self, path: str, source: bytes, *, named: bool, decorators: Iterable[Iterable[str]]) -> None:
+        """Put a file where it belongs, in the place of an earlier one of that name."""
+        self.read.add(path)
+        self.others.pop(path, None)
+        if named or mentions_kernels(source, decorators):
+            self.screened[path] = source
+        elif b"](" in source:
+            self.others[path] = source
 
 
 def read_sources(files: Mapping[str, bool], configuration: Configuration) -> Sources:
@@ -40,12 +49,8 @@ def read_sources(files: Mapping[str, bool], configuration: Configuration) -> Sou
         data = read_file(path)
         if isinstance(data, Problem):
             sources.problems.append(data)
-            continue
-        sources.read += 1
-        if named or mentions_kernels(data, configuration.decorators(path)):
-            sources.screened[path] = data
-        elif b"](" in data:
-            sources.others[path] = data
+        else:
+            sources.add(path, data, named=named, decorators=configuration.decorators(path))
     return sources
 
 

@@ -203,3 +203,39 @@ def test_launches_in_files_that_do_not_mention_triton_are_seen(project: Write, l
     run = "from kernels import fill\ndef run(x, n):\n    fill[(1,)](x, n{})\n"
     project({"kernels.py": kernels, "one.py": run.format(""), "two.py": run.format(", num_warps=4")})
     assert [finding["path"] for finding in lint("--no-cache", "--format", "json").findings] == ["two.py"]
+
+
+KERNELS = "import triton\n@triton.jit\ndef fill(x, n):\n    pass\n"
+RUN = "from kernels import fill\ndef run(x, n):\n    fill[(1,)](x, n{})\n"
+
+
+def test_the_context_gives_a_single_file_the_findings_of_the_whole(
+    project: Write, lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "src/kernels.py": KERNELS,
+        "src/one.py": RUN.format(""),
+        "src/two.py": RUN.format(", num_warps=4"),
+    }
+    project(files)
+    assert lint("src/two.py").code == 0
+    project(
+        {
+            "pyproject.toml": "[tool.jitwatch.lint]\ncontext = ['src']\n",
+            "src/broken.py": "import triton(\n# jit",
+        }
+    )
+    for _ in range(2):  # the second time from the cache
+        ran = lint("--format", "json", "src/two.py")
+        assert (ran.code, [finding["path"] for finding in ran.findings], ran.err) == (1, ["src/two.py"], "")
+        assert lint("src/one.py").out == "No findings: 0 kernels in 1 file looked at.\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(RUN.format("").encode())))
+    assert lint("-", "--stdin-filename", "src/two.py").code == 0
+
+
+def test_a_projects_own_decorators_are_configured(project: Write, lint: Lint) -> None:
+    source = "from mylib import kernel\n@kernel(do_not_specialize=['absent'])\ndef fill(x, n):\n    pass\n"
+    project({"a.py": source})
+    assert lint().code == 0
+    project({"pyproject.toml": "[tool.jitwatch.lint]\njit-decorators = ['mylib.kernel']\n"})
+    assert [finding["kernel"] for finding in lint("--format", "json").findings] == ["fill"]

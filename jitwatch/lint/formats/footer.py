@@ -13,7 +13,7 @@ def footer(outcome: Outcome) -> Iterator[str]:
     shown = outcome.shown
     suppressed = len(outcome.findings) - len(shown)
     aside = f", {suppressed} suppressed" if suppressed else ""
-    looked_at = f"{count(outcome.kernels, 'kernel')} in {count(outcome.files, 'file')}"
+    looked_at = f"{count(outcome.kernels, 'kernel')} in {count(len(outcome.read), 'file')}"
     if not shown:
         yield f"No findings{aside}: {looked_at} looked at."
         return
