@@ -104,7 +104,7 @@ def test_a_kernel_too_large_for_the_device_is_refused_as_there() -> None:
 
     a = torch.zeros(256, 256, device="cuda")
     with pytest.raises(OutOfResources, match="shared memory"):
-        device_code.matmul[(1, 1)](a, a, a, 256, 256, 256, 256, 256, 256, TILE=64, num_stages=9)
+        device_code.matmul[(1, 1)](a, a, a, 256, 256, 256, 256, 256, 256, TILE=128, num_stages=5)
 
 
 def test_the_kernels_module_is_left_as_it_was() -> None:

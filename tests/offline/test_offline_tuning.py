@@ -12,7 +12,8 @@ from tests.offline import device_code
 
 
 def test_each_key_is_tuned_once_and_results_are_those_of_one_launch(said: list[str]) -> None:
-    tuned: Any = device_code.tuned_accumulate
+    configurations = [triton.Config({"BLOCK": 32}, num_warps=2), triton.Config({"BLOCK": 64}, num_warps=4)]
+    tuned: Any = triton.autotune(configs=configurations, key=["n"])(device_code.accumulate)
     for n in (64, 64, 33):
         x, out = torch.ones(64, device="cuda"), torch.zeros(64, device="cuda")
         tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, out, n)  # noqa: B023  called at once
@@ -33,7 +34,7 @@ def test_losing_configurations_are_not_compiled(said: list[str]) -> None:
 
 def test_a_configuration_that_does_not_fit_is_passed_over(said: list[str]) -> None:
     inner = device_code.matmul
-    configurations = [triton.Config({"TILE": 64}, num_stages=9), triton.Config({"TILE": 32})]
+    configurations = [triton.Config({"TILE": 128}, num_stages=5), triton.Config({"TILE": 32})]
     tuned: Any = triton.autotune(configs=configurations, key=["M"])(inner)
     a = torch.eye(32, device="cuda")
     c = torch.empty_like(a)

@@ -68,6 +68,7 @@ def _stand_in(target: Target, execute: bool) -> Patches:
     for name in ("_active", "_default", "active", "default"):  # the first two from 3.6 on
         if name in vars(driver):
             patches.set(driver, name, stand_in)
+    _state.device.watch_loads(patches)
     choose_first(patches)
     finish_without_tools(target, patches)
     return patches
@@ -96,6 +97,7 @@ def deactivate() -> None:
     """Put back what was replaced. Tensors keep their values, and compiled kernels stay cached."""
     if _state.cuda is not None:
         _state.cuda.detach()
+    _state.device.unload_all()
     for patches in (_state.torch, _state.triton):
         if patches is not None:
             patches.restore()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
+from .patches import Patches
 from .target import Target
 
 
@@ -35,11 +37,32 @@ Run = Callable[[Launch], None]
 
 
 class Device:
-    """State that a real driver library would keep: the current device, and modules loaded so far."""
+    """State that a real driver library would keep: the current device, and the kernels loaded onto it."""
 
     def __init__(self) -> None:
         self.current = 0
-        self.loaded = 0
+        self.modules = 0
+        self.loaded: Any = weakref.WeakSet()
+
+    def watch_loads(self, patches: Patches) -> None:
+        """Know the kernels that are loaded, to unload them at the end."""
+        from triton.compiler.compiler import CompiledKernel
+
+        original = CompiledKernel._init_handles
+
+        def init_handles(kernel: Any) -> None:
+            original(kernel)
+            self.loaded.add(kernel)
+
+        patches.set(CompiledKernel, "_init_handles", init_handles)
+
+    def unload_all(self) -> None:
+        """Let whichever driver comes next load them anew; Triton 3.8 and later would unload through it."""
+        for kernel in list(self.loaded):
+            kernel.module = kernel.function = None
+            if hasattr(kernel, "_run"):
+                kernel._run = None
+        self.loaded.clear()
 
     def stream(self, index: int) -> int:
         """Handle of the current stream: torch's, when torch has been taught; else the default one."""
@@ -52,8 +75,11 @@ class Utils:
     """``driver.active.utils``: the C module of a real driver."""
 
     def __init__(self, target: Target, device: Device) -> None:
+        from triton.compiler.compiler import CompiledKernel
+
         self._target = target
         self._device = device
+        self._expects_threads = "n_max_threads" in CompiledKernel._init_handles.__code__.co_names
 
     def get_device_properties(self, index: int = 0) -> dict[str, Any]:
         """Of the target, by its data sheet."""
@@ -61,10 +87,9 @@ class Utils:
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[int, ...]:
         """Handles of a module and its function, then registers, spills and (from 3.4) the most threads."""
-        self._device.loaded += 1
-        handle = self._device.loaded
-        answer = (handle, handle, 0, 0, 1024)
-        return answer if _expects_threads() else answer[:4]
+        self._device.modules += 1
+        answer = (self._device.modules, self._device.modules, 0, 0, 1024)
+        return answer if self._expects_threads else answer[:4]
 
     def unload_module(self, module: int) -> None:
         """Nothing is loaded."""
@@ -93,12 +118,6 @@ class Utils:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *args, **kwargs: None
-
-
-def _expects_threads() -> bool:
-    from triton.compiler.compiler import CompiledKernel
-
-    return "n_max_threads" in CompiledKernel._init_handles.__code__.co_names
 
 
 class OfflineLauncher:
