@@ -143,7 +143,7 @@ def named(fact: Fact, name: str) -> Fact:
     """Correct a fact by the name of the variable that holds it: a soft one, and a length that is named a width."""
     hinted = hint(name)
     counted = fact.origin in (Origin.LENGTH, Origin.DIMENSION)
-    if hinted is NameHint.CONSTANT and (counted or fact.soft):
+    if hinted is NameHint.CONSTANT and (counted or fact.soft or fact.origin is Origin.DERIVED):
         return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     if not fact.soft:
         return fact

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jitwatch.source.facts import COARSE, CONSTANT, FLAG, UNKNOWN, Fact, Tensor, constant, derive, guess, join
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import is_weight
+from jitwatch.source.names import is_pool, is_weight
 from jitwatch.source.text import dotted
 
 if TYPE_CHECKING:
@@ -131,6 +131,8 @@ def _measure(host: Host, name: str, first: ast.expr | None, tensor: Tensor) -> F
     if name in ("numel", "nelement"):
         if tensor.sizes is not None:
             return derive(*tensor.sizes)
+        if any(is_pool(each) for each in tensor.names):
+            return Fact(Origin.POOL, Cardinality.ONE)
         return CONSTANT if any(is_weight(each) for each in tensor.names) else Fact(Origin.LENGTH)
     return CONSTANT
 

@@ -102,7 +102,7 @@ def _is_length(value: LaunchValue, hinted: NameHint) -> bool:
     if value.cardinality not in VARYING:
         return False
     if value.origin is Origin.DERIVED:
-        return not (value.soft and hinted is NameHint.CONSTANT)
+        return hinted is not NameHint.CONSTANT
     if value.origin is Origin.LENGTH:
         return hinted is not NameHint.CONSTANT if not value.soft else hinted not in _CONSTANTS
     return value.origin is Origin.DIMENSION and hinted in LENGTH_HINTS

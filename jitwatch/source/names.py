@@ -20,13 +20,16 @@ def _lexicon(text: str) -> frozenset[str]:
 
 _LENGTHS = _lexicon(
     """token tokens ntokens ntoken seqlen seqlens seq seqs sequences len length lengths batch batches bs bsz rows nrows
-    req reqs requests numel elements nelement nelements queries chunks capacity nnz positions iter iters ctx"""
+    req reqs requests numel elements nelement nelements queries chunks nnz positions ctx"""
 )
 _CONTAINERS = _lexicon(
     """segs segments pages slots lines entries splits tasks task samples points ranges words candidates drafts blocks
     nblocks tiles"""
 )
 """Lengths when they are counted (``num_blocks``): without a count, as often parts of the model."""
+
+_ITERATED = frozenset({"row", "rows", "batch", "bh", "token", "seq", "task"})
+"""What a program iterates over when its loop count follows the request (``ROW_ITER``)."""
 
 _COUNTED = frozenset({"num", "total", "max"})
 
@@ -49,7 +52,7 @@ _CONSTANTS = _lexicon(
 _STRONG = _lexicon(
     """head heads nheads nhead dim dims hidden vocab expert experts topk group groups layer layers world warps warp
     stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits
-    temperature speculative lora rotary rope nope kernel width ratio levels bins dtype
+    temperature speculative splitk lora rotary rope nope kernel width ratio levels bins dtype
     causal is has use enable flag dilation sm"""
 )
 """Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
@@ -149,7 +152,8 @@ def hint(name: str) -> NameHint:
         return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):
         return NameHint.CONSTANT
-    if any(part in _LENGTHS for part in parts):
+    loops = "iter" in parts and any(part in _ITERATED for part in parts)
+    if loops or any(part in _LENGTHS for part in parts):
         return NameHint.LENGTH
     if any(part in _COUNTED for part in parts) and any(part in _CONTAINERS for part in parts):
         return NameHint.COUNT
