@@ -7,36 +7,52 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("triton")
 pytest.importorskip("torch")
 
+from jitwatch.kernels.rope_fp8_quant import kernel
+
 PROGRAM = """
-import json, sys
+import importlib, json, sys
 import torch
 from jitwatch.runtime import offline
 offline.activate("cuda:90", execute=False)
-from jitwatch.kernels.rope_fp8_quant import before, kernel, launcher
+from jitwatch.kernels.rope_fp8_quant import launcher
+
+sys.path.insert(0, sys.argv[2])
 
 for form, tokens in json.loads(sys.argv[1]):
     o = torch.empty(tokens, 8, 512, dtype=torch.bfloat16)
     outputs = launcher.allocate(tokens, 8, 1, False, o.device)
-    module = {"before": before, "kernel": kernel}[form]
+    module = importlib.import_module(form)
     module.launch(o, torch.empty(tokens, dtype=torch.int64), torch.empty(64, 64), *outputs)
     jit = module.inverse_rope_fp8_quant_kernel
     kernels = jit.device_caches[0][0] if hasattr(jit, "device_caches") else jit.cache[0]  # from Triton 3.3 on, before
     print(json.dumps(list(kernels.values())[-1].asm["ptx"]))
 """
 
-LAUNCHES = (("kernel", 13), ("before", 2), ("before", 1), ("before", 13), ("before", 16))
+KERNEL = "jitwatch.kernels.rope_fp8_quant.kernel"
+BEFORE = "jitwatch.kernels.rope_fp8_quant.before"
+OPT_OUT = '@triton.jit(do_not_specialize=["positions_ptr", "num_tokens"])'
+SPECIALISED = "specialised"
+"""A copy of ours without its opt-outs."""
+
+LAUNCHES = ((KERNEL, 16), (SPECIALISED, 16), (BEFORE, 2), (BEFORE, 1), (BEFORE, 13), (BEFORE, 16))
 
 
 @pytest.fixture(scope="module")
-def ptx() -> dict[tuple[str, int], str]:
+def ptx(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], str]:
     """PTX of the variant that each launch compiled."""
-    command = [sys.executable, "-c", PROGRAM, json.dumps(LAUNCHES)]
+    folder = tmp_path_factory.mktemp("copy")
+    source = Path(kernel.__file__).read_text()
+    copy = source.replace(OPT_OUT, "@triton.jit").replace("num_tokens: tl.int32", "num_tokens")
+    assert copy.count("@triton.jit\n") == source.count("@triton.jit\n") + 1
+    (folder / f"{SPECIALISED}.py").write_text(copy)
+    command = [sys.executable, "-c", PROGRAM, json.dumps(LAUNCHES), str(folder)]
     got = subprocess.run(command, capture_output=True, text=True, check=False)
     assert got.returncode == 0, got.stderr
     return dict(zip(LAUNCHES, map(json.loads, got.stdout.splitlines()), strict=True))
@@ -54,7 +70,7 @@ def statements(ptx: str) -> list[str]:
 
 
 def test_every_load_and_store_of_values_and_angles_has_full_width(ptx: dict[tuple[str, int], str]) -> None:
-    found = accesses(ptx["kernel", 13])
+    found = accesses(ptx[KERNEL, 16])
     assert {name: n for name, n in found.items() if name.startswith("ld")} == {
         "ld.global.v4.b32": 6,  # four chunks of 8 bf16 a thread, 4 cosines, 4 sines
         "ld.global.b64": 1,  # the position
@@ -65,15 +81,20 @@ def test_every_load_and_store_of_values_and_angles_has_full_width(ptx: dict[tupl
     }
 
 
+def test_the_opt_outs_cost_nothing(ptx: dict[tuple[str, int], str]) -> None:
+    # At T = 16 the specialised copy knows that num_tokens and the address of the positions are multiples of 16.
+    assert statements(ptx[KERNEL, 16]) == statements(ptx[SPECIALISED, 16])
+
+
 def test_the_form_that_recompiles_loads_partners_and_angles_one_by_one(
     ptx: dict[tuple[str, int], str],
 ) -> None:
-    found = accesses(ptx["before", 2])
+    found = accesses(ptx[BEFORE, 2])
     assert (found["ld.global.b16"], found["ld.global.b32"]) == (16, 32)
 
 
 def test_three_of_its_four_variants_are_the_same_code(ptx: dict[tuple[str, int], str]) -> None:
-    plain, one = statements(ptx["before", 2]), statements(ptx["before", 1])
-    assert statements(ptx["before", 13]) == plain
-    assert statements(ptx["before", 16]) == plain
+    plain, one = statements(ptx[BEFORE, 2]), statements(ptx[BEFORE, 1])
+    assert statements(ptx[BEFORE, 13]) == plain
+    assert statements(ptx[BEFORE, 16]) == plain
     assert one != plain
