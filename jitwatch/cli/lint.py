@@ -142,7 +142,9 @@ def _lint_and_print(args: argparse.Namespace, configuration: Configuration) -> i
         print(f"jitwatch: {problem}", file=sys.stderr)
     if args.add_ignore:
         return _add_ignores(args, outcome)
-    with _output(args.output_file) as out:
+    from jitwatch.lint.formats.output import opened
+
+    with opened(args.output_file) as out:
         for line in _lines(args, outcome, out):
             print(line, file=out)
     if outcome.notebooks:
@@ -162,15 +164,22 @@ def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
     from jitwatch.lint.engine import lint_paths, lint_text
     from jitwatch.lint.progress import progress_bar
 
-    from_stdin = args.paths == ["-"] or (args.stdin_filename and not args.paths)
-    if "-" in args.paths and not from_stdin:
-        raise JitwatchError("- (stdin) cannot be linted together with other paths")
+    from_stdin = _reads_stdin(args)
     with progress_bar() as progress:
         options = _options(args, configuration, progress)
         if not from_stdin:
             return lint_paths(args.paths or ["."], configuration, options)
         name = args.stdin_filename or "stdin.py"
         return lint_text(name, sys.stdin.buffer.read(), configuration, options)
+
+
+def _reads_stdin(args: argparse.Namespace) -> bool:
+    from_stdin = args.paths == ["-"] or bool(args.stdin_filename and not args.paths)
+    if "-" in args.paths and not from_stdin:
+        raise JitwatchError("- (stdin) cannot be linted together with other paths")
+    if from_stdin and (args.add_ignore or args.watch):
+        raise JitwatchError("--add-ignore and --watch are for files, not for stdin")
+    return from_stdin
 
 
 def _options(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:
@@ -195,9 +204,10 @@ def _options(args: argparse.Namespace, configuration: Configuration, progress: P
 def _lines(args: argparse.Namespace, outcome: Outcome, out: TextIO) -> Iterator[str]:
     from jitwatch.lint.formats import HUMAN, Look, renderer
     from jitwatch.lint.formats.footer import footer
+    from jitwatch.lint.formats.output import wants_colour
     from jitwatch.lint.formats.statistics import render_statistics
 
-    look = Look(colour=_wants_colour(out))
+    look = Look(colour=wants_colour(out))
     if args.statistics:
         yield from render_statistics(outcome, args.format, look)
     else:
@@ -236,33 +246,11 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-@contextlib.contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
-    if path is None:
-        if hasattr(sys.stdout, "reconfigure"):
-            # A remark of somebody's in the source must not end the run in a UnicodeEncodeError.
-            sys.stdout.reconfigure(errors="backslashreplace")
-        yield sys.stdout
-        return
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise JitwatchError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _wants_colour(out: TextIO) -> bool:
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or out.isatty()
-
-
 def _codes(text: str) -> list[str]:
     return [code for code in re.split(r"[,\s]+", text) if code]
 
 
 def _jobs(text: str) -> int:
-    jobs = int(text)
-    if jobs < 1:
-        raise argparse.ArgumentTypeError("must be 1 or more")
-    return jobs
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of processes, 1 or more")
+    return int(text)

@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
+from jitwatch.errors import JitwatchError
 from jitwatch.lint.edits import apply_edits
 from jitwatch.lint.engine import Outcome
 from jitwatch.lint.finding import Edit
@@ -13,7 +14,7 @@ from jitwatch.lint.statements import Statements
 
 
 def add_ignores(outcome: Outcome, reason: str = "") -> dict[str, int]:
-    """Change the files on disk; returns how many comments each one got."""
+    """Change the files on disk; returns how many comments each one got. Raises JitwatchError."""
     codes: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     for finding in outcome.shown:
         codes[finding.path][finding.line].add(finding.code)
@@ -51,7 +52,12 @@ def _edit(layout: Statements, line: int, comment: str) -> Edit:
 
 def _replace(path: Path, content: bytes) -> None:
     """Write beside the file and rename: a full disk must not leave half a source file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(content)
-    temporary.chmod(path.stat().st_mode)
-    temporary.replace(path.resolve())
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        temporary.write_bytes(content)
+        temporary.chmod(target.stat().st_mode)
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise JitwatchError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from error

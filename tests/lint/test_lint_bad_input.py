@@ -132,6 +132,24 @@ def test_files_and_folders_that_may_not_be_read_are_problems(project: Write, lin
     assert ran.out.startswith("a.py:5:32: JW006 ")
 
 
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_file_name_that_is_no_text_is_no_problem(project: Write, lint: Lint, format_: str) -> None:
+    root = project({})
+    with open(os.fsencode(root) + b"/caf\xe9.py", "w") as file:
+        file.write(BAD)
+    for output in ((), ("--output-file", "out.txt")):
+        ran = lint("--format", format_, "--select", "JW006", *output)
+        assert (ran.code, ran.err) == (1, "")
+
+
+def test_output_that_cannot_be_written_is_one_line(project: Write, lint: Lint) -> None:
+    project({"a.py": BAD})
+    ran = lint("--no-cache", "--output-file", "/dev/full")
+    assert (ran.code, ran.err) == (2, "jitwatch: /dev/full cannot be written: no space left on device\n")
+    ran = lint("--no-cache", "--output-file", ".")
+    assert (ran.code, ran.err) == (2, "jitwatch: . cannot be written: is a directory\n")
+
+
 def test_notebooks_are_left_out_with_a_word(project: Write, lint: Lint) -> None:
     project({"a.ipynb": "{}", "b.ipynb": "{}", "c.py": GOOD})
     ran = lint("--no-cache")

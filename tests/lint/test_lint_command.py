@@ -98,7 +98,7 @@ def test_the_output_file_gets_what_stdout_would(project: Write, lint: Lint) -> N
     assert (ran.code, ran.out) == (1, "")
     assert (root / "out.txt").read_text().startswith("a.py:5:32: JW006 ")
     assert lint("--output-file", "no/such/folder").err.startswith(
-        "jitwatch: no/such/folder: cannot be written"
+        "jitwatch: no/such/folder cannot be written"
     )
 
 
@@ -119,7 +119,8 @@ def test_stdin_takes_the_settings_of_its_file_name(
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
         ran = lint("-", "--stdin-filename", name, "--format", "concise")
         assert (ran.code, name in ran.out) == (code, code == 1)
-    assert lint("-", "a.py").code == 2
+    for wrong in (["-", "a.py"], ["-", "--add-ignore"], ["-", "--watch"], ["--jobs", "none"]):
+        assert lint(*wrong).code == 2, wrong
 
 
 def test_show_settings_says_what_holds_and_where_from(project: Write, lint: Lint) -> None:

@@ -160,5 +160,5 @@ def _artifact(path: str, root: Path) -> dict[str, str]:
     """Relative to the repository where the file is in it, an absolute URI where it is not."""
     absolute = Path(os.path.abspath(path))
     if absolute.is_relative_to(root):
-        return {"uri": quote(absolute.relative_to(root).as_posix()), "uriBaseId": ROOT}
+        return {"uri": quote(os.fsencode(absolute.relative_to(root).as_posix())), "uriBaseId": ROOT}
     return {"uri": absolute.as_uri()}
