@@ -19,6 +19,7 @@ from jitwatch.errors import JitwatchError
 COMMANDS = {
     "profile": "run a command and report which kernels recompiled, because of which argument",
     "report": "redraw the report of a run",
+    "compare": "hold two runs against each other, and fail when recompiles came back",
     "verify": "prove that a remedy costs no speed, by compiling the kernel with and without it",
     "lint": "find what will recompile, without running it",
     "rule": "explain a lint rule",
