@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["pytester"]
+
 PREAMBLE = """\
 import triton
 import triton.language as tl

@@ -9,6 +9,7 @@ from pathlib import Path
 from jitwatch.analysis import KernelFindings, MissEvent
 from jitwatch.analysis.advice import advise
 from jitwatch.analysis.plan import Edit
+from jitwatch.errors import JitwatchError
 from jitwatch.report import wording
 from jitwatch.report.change import change_lines
 from jitwatch.report.terminal import TERMS
@@ -123,7 +124,10 @@ def _lint_codes(kernel: Kernel, edits: Iterable[Edit], counted: Iterable[MissEve
         if isinstance(thing, MissEvent):
             names |= {change.parameter for change in thing.changes if change.parameter}
     sources = {path: Path(path).read_bytes() for path in sorted(files) if os.path.isfile(path)}
-    outcome = lint_sources(sources, Configuration(Overrides()), Options(jobs=1))
+    try:
+        outcome = lint_sources(sources, Configuration(Overrides()), Options(jobs=1))
+    except JitwatchError:  # settings of `jitwatch lint` that do not hold are for it to report
+        return []
     simple = kernel.name.rpartition(".")[2]
     return sorted(
         {

@@ -1,0 +1,45 @@
+"""Run real test files, with real kernels, in a pytest of their own."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+
+import pytest
+
+KERNEL = """\
+import pytest
+import triton
+import triton.language as tl
+from jitwatch.testing import RecompileError
+
+
+@triton.jit
+def kernel(num_tokens):
+    pass
+
+
+@triton.jit
+def other(num_tokens):
+    pass
+
+
+"""
+
+Session = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """Run pytest over a file that holds two kernels and `source`; offline, unless `offline` is False."""
+
+    monkeypatch.setenv("COLUMNS", "160")  # the short summary cuts its lines there
+
+    def session(
+        source: str, *arguments: str, offline: bool = True, preamble: str = KERNEL
+    ) -> pytest.RunResult:
+        pytester.makepyfile(test_it=preamble + textwrap.dedent(source))
+        options = ["--jitwatch-offline=cuda:90"] if offline else []
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, *arguments)
+
+    return session
