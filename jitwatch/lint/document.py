@@ -31,12 +31,57 @@ What `jitwatch lint` finds without running anything. `jitwatch rule CODE` prints
 """
 
 
+_TAIL = '''
+## Leave a finding where it is
+
+A comment with the code, or the name, and the reason:
+
+```python
+@triton.jit
+def kernel(x, n):  # jitwatch: ignore[JW001] one length in this service
+    ...
+```
+
+On a decorator or the first or last line of a `def` it speaks for decorators and header together, on a
+parameter's line for that line, at the end of another statement for all of it, in a line of its own for what
+follows. `# noqa: JW001` does the same; tell ruff that the codes are not its own: `lint.external = ["JW"]`.
+`jitwatch lint --add-ignore` writes one at every finding; JW100 finds those that suppress nothing any more.
+
+## Add a rule
+
+One file here, one class: the documentation is its docstring, the tests are its examples
+(`jitwatch/lint/rule.py` says what each may hold). A rule of another package is found through an entry point,
+
+```toml
+[project.entry-points."jitwatch.rules"]
+mine = "my_package.rules"
+```
+
+which names a class, or a module or package of them:
+
+```python
+from jitwatch.lint.rule import Rule
+
+class LoudKernel(Rule):
+    """Do not shout."""
+
+    code = "MY001"
+    name = "loud-kernel"
+
+    def check(self, module, project):
+        for kernel in module.kernels:
+            if kernel.name.isupper():
+                yield self.finding(module, kernel.span, f"`{kernel.name}` is loud", kernel=kernel.name)
+```
+'''
+
+
 def readme() -> str:
     """Return the text of ``rules/README.md``."""
     rules = [rule for rule in all_rules().values() if type(rule).__module__.startswith("jitwatch.rules.")]
     rows = [f"| [{r.code}](#{_anchor(r)}) | {r.name} | {_fix(r)} | {_cell(r.summary())} |\n" for r in rules]
     pages = [_page(rule, level=2) for rule in rules]
-    return _HEAD + "".join(rows) + "\n" + "\n".join(pages)
+    return _HEAD + "".join(rows) + "\n" + "\n".join(pages) + _TAIL
 
 
 def rule_page(rule: Rule) -> str:

@@ -7,24 +7,16 @@ from pathlib import Path
 import pytest
 
 from jitwatch.lint import cache, registry
+from jitwatch.lint.document import README
 from jitwatch.lint.rule import Rule
 from tests.lint.conftest import BAD, Lint
 
 Write = Callable[..., Path]
 
-SHOUT = '''
-from jitwatch.lint.rule import Rule
+SHOUT = README.read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
+"""The rule that the documentation shows."""
 
-class Shouted(Rule):
-    """Do not shout."""
-
-    code = "XX001"
-    name = "shouted-kernel"
-
-    def check(self, module, project):
-        for kernel in module.kernels:
-            yield self.finding(module, kernel.span, f"{kernel.name} is loud", kernel=kernel.name)
-'''
+LOUD = BAD.replace("scale", "SCALE")
 ENTRY_POINTS = "[jitwatch.rules]\nloud = loud_rules\n"
 METADATA = "Metadata-Version: 2.1\nName: loud\nVersion: 1\n"
 
@@ -44,7 +36,7 @@ def installed(project: Write, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
                 "site/loud_rules.py": source,
                 "site/loud-1.dist-info/METADATA": METADATA,
                 "site/loud-1.dist-info/entry_points.txt": ENTRY_POINTS,
-                "a.py": BAD,
+                "a.py": LOUD,
             }
         )
         monkeypatch.syspath_prepend(str(root / "site"))
@@ -57,32 +49,32 @@ def installed(project: Write, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
 def test_an_installed_package_adds_rules(installed: Callable[[str], Path], lint: Lint) -> None:
     installed(SHOUT)
-    (loud, _) = lint("--format", "json", "--select", "XX,JW006", "a.py").findings[::-1]
-    assert (loud["code"], loud["message"], loud["line"]) == ("XX001", "scale is loud", 6)
-    assert lint("--select", "shouted-kernel", "--format", "concise", "a.py").code == 1
+    (loud, _) = lint("--format", "json", "--select", "MY,JW006", "a.py").findings[::-1]
+    assert (loud["code"], loud["message"], loud["line"]) == ("MY001", "`SCALE` is loud", 6)
+    assert lint("--select", "loud-kernel", "--format", "concise", "a.py").code == 1
 
 
 def test_a_third_partys_rule_is_suppressed_like_any(installed: Callable[[str], Path], lint: Lint) -> None:
     root = installed(SHOUT)
-    (root / "a.py").write_text(BAD.replace("factor):", "factor):  # noqa: XX001"))
-    assert lint("--select", "XX", "a.py").code == 0
+    (root / "a.py").write_text(LOUD.replace("factor):", "factor):  # noqa: MY001"))
+    assert lint("--select", "MY", "a.py").code == 0
 
 
 def test_a_changed_rule_makes_the_cache_cold(installed: Callable[[str], Path], lint: Lint) -> None:
     installed(SHOUT)
-    assert "is loud" in lint("--select", "XX", "a.py").out
+    assert "is loud" in lint("--select", "MY", "a.py").out
     installed(SHOUT.replace("is loud", "is very loud"))
-    assert "is very loud" in lint("--select", "XX", "a.py").out
+    assert "is very loud" in lint("--select", "MY", "a.py").out
 
 
 def test_a_rule_that_fails_is_one_line_and_the_others_run(
     installed: Callable[[str], Path], lint: Lint
 ) -> None:
-    installed(SHOUT.replace("yield self", "1 / 0\n            yield self"))
-    ran = lint("--format", "concise", "--select", "XX,JW006", "a.py")
+    installed(SHOUT.replace("yield self", "1 / 0\n                yield self"))
+    ran = lint("--format", "concise", "--select", "MY,JW006", "a.py")
     assert ran.code == 2
     assert ran.err == (
-        "jitwatch: a.py: XX001: internal error, please report it: "
+        "jitwatch: a.py: MY001: internal error, please report it: "
         "ZeroDivisionError at loud_rules.py:12: division by zero\n"
     )
     assert ran.out.startswith("a.py:5:32: JW006")
@@ -92,11 +84,11 @@ def test_a_rule_that_fails_is_one_line_and_the_others_run(
     ("source", "message"),
     [
         (
-            SHOUT.replace("XX001", "JW006"),
+            SHOUT.replace("MY001", "JW006"),
             "two rules are called JW006: jitwatch.rules.jw006_useless_opt_out and",
         ),
         ("import no_such_module", "the rules of loud (loud_rules) do not load: ModuleNotFoundError"),
-        (SHOUT.replace('    code = "XX001"\n', ""), "has no code"),
+        (SHOUT.replace('    code = "MY001"\n', ""), "has no code"),
     ],
 )
 def test_rules_that_cannot_be_used_are_one_line(
