@@ -17,6 +17,7 @@ from jitwatch.source.names import (
     is_pool,
     is_table,
     is_weight,
+    names_store,
 )
 
 COARSE = 1 << 15
@@ -143,7 +144,8 @@ def named(fact: Fact, name: str) -> Fact:
     """Correct a fact by the name of the variable that holds it: a soft one, and a length that is named a width."""
     hinted = hint(name)
     counted = fact.origin in (Origin.LENGTH, Origin.DIMENSION)
-    if hinted is NameHint.CONSTANT and (counted or fact.soft or fact.origin is Origin.DERIVED):
+    pooled = fact.origin is Origin.POOL and names_store(name)
+    if hinted is NameHint.CONSTANT and not pooled and (counted or fact.soft or fact.origin is Origin.DERIVED):
         return replace(fact, origin=Origin.MODEL_CONSTANT, cardinality=Cardinality.ONE)
     if not fact.soft:
         return fact

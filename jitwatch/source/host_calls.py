@@ -95,7 +95,10 @@ def _method(host: Host, node: ast.Call, func: ast.Attribute, scope: Scope, depth
     """Fact of a tensor's method; None for the function of a module and for methods of other things."""
     name, first = func.attr, node.args[0] if node.args else None
     if name in ("size", "stride", "numel", "nelement", "dim", "element_size", "data_ptr", "get_device"):
-        return _measure(host, name, first, host.tensor(func.value, scope, depth))
+        tensor = host.tensor(func.value, scope, depth)
+        if isinstance(func.value, ast.Subscript) and any(is_pool(each) for each in tensor.names):
+            return CONSTANT  # one element of a pool
+        return _measure(host, name, first, tensor)
     if name in _CREATES or name in _LIKE or name in ("as_strided", "empty_strided"):
         return _created(host, node, func, scope, depth)
     if name in _SAME and not (isinstance(func.value, ast.Name) and func.value.id in ("torch", "np", "math")):

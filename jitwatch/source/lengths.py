@@ -16,6 +16,7 @@ from jitwatch.source.model import (
     Origin,
     Parameter,
     Project,
+    Role,
     Settled,
 )
 from jitwatch.source.names import NameHint, hint, is_bucket, words
@@ -89,7 +90,8 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     for origin in (Origin.POOL, Origin.TENSOR, Origin.STRIDE, Origin.MODEL_CONSTANT, Origin.LITERAL):
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
-    weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and parameter.is_constexpr
+    alone = parameter.is_constexpr or (hinted is NameHint.COUNT and Role.LOOP in parameter.roles)
+    weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and alone
     if hinted is NameHint.LENGTH or weakly:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
     if hinted in _CONSTANTS:

@@ -31,7 +31,7 @@ _CONTAINERS = _lexicon(
 _ITERATED = frozenset({"row", "rows", "batch", "bh", "token", "seq", "task"})
 """What a program iterates over when its loop count follows the request (``ROW_ITER``)."""
 
-_COUNTED = frozenset({"num", "total", "max"})
+_COUNTED = frozenset({"num", "total"})
 
 _LETTERS = frozenset({"T", "B", "M", "NB", "NT", "EM", "SQ", "SK", "SKV", "b"})
 """Single capitals that mean a length more often than not; not N, which names a width as often."""
@@ -52,8 +52,8 @@ _CONSTANTS = _lexicon(
 _STRONG = _lexicon(
     """head heads nheads nhead dim dims hidden vocab expert experts topk group groups layer layers world warps warp
     stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits
-    temperature speculative splitk lora rotary rope nope kernel width ratio levels bins dtype
-    causal is has use enable flag dilation sm"""
+    temperature speculative spec draft splitk quant model delta padding lora rotary rope nope
+    kernel width ratio levels bins dtype causal is has use enable flag dilation sm"""
 )
 """Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
 _REQUESTS = _lexicon(
@@ -67,8 +67,13 @@ _INDICES = _lexicon(
 )
 """What an index tensor's name says it holds."""
 
-_HOLDERS = _lexicon("block page kv head group expert tile thread chunk warp token byte word pack sample")
+_HOLDERS = _lexicon("block page kv head group expert chunk token byte word pack sample")
 """What a model or a tile has a fixed number of things of: ``queries_per_kv``, not ``rows_per_program``."""
+
+_SHAPED = frozenset({"padded", "pad", "pow2", "p2"})
+
+_STORES = frozenset({"state", "states", "cache", "ring", "buffer", "buf"})
+"""What is allocated once: ``state_len`` and ``num_cache_lines`` are fixed for the process."""
 
 _TENSORS = _lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table loc")
 """A tensor's word: whatever else the name says is about what the tensor holds."""
@@ -86,7 +91,7 @@ _ACTIVATIONS = re.compile(
 """Names of what a request brings; the first size of anything else may belong to the model."""
 
 _WEIGHTS = re.compile(
-    r"(^|_)(b|rhs|mat2|w|w\d|wq|wk|wv|weights?|qweight|qzeros|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)",
+    r"(^|_)(b|rhs|mat2|inv_freq|freqs|centroids|multipliers|w|w\d|wq|wk|wv|weights?|qweight|qzeros|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)",
     re.I,
 )
 _INDEX = re.compile(
@@ -99,7 +104,11 @@ _ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights
 
 _TABLES = re.compile(r"(block|page)_?(tables?|maps?)|cu_seq|indptr", re.I)
 _CHOICES = re.compile(r"top_?k|expert|(^|_)(indices|ids|idx)$", re.I)
-_POOLS = re.compile(r"cache|pool|buffer|state|req_to_token", re.I)
+_POOLS = re.compile(
+    r"^(?!.*(cos|sin|rope|intermediate|chunk|loc|ind|idx|ids)).*((cache|pool)s?|(conv|ssm|recurrent|mamba|kv)_states?|"
+    r"(k|v|kv)_buffer)$|req_to_token$",
+    re.I,
+)
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
 
@@ -142,7 +151,13 @@ def hint(name: str) -> NameHint:
         return NameHint.CONSTANT
     if _TILES.search(name):
         return NameHint.TILE
-    if "per" in parts[1:-1] and parts[-1] in _HOLDERS:
+    bare = tuple(part for part in parts if part not in _SHAPED)
+    if "per" in bare[1:-1] and bare[-1] in _HOLDERS:
+        return NameHint.CONSTANT
+    stored = any(part in _STORES for part in parts) and "key" not in parts  # CACHE_KEY_SEQLEN keys a cache
+    if stored or (parts[:1] == ("token",) and parts[-1] in ("size", "bytes")):
+        return NameHint.CONSTANT
+    if parts[-1:] == ("id",):
         return NameHint.CONSTANT
     if "top" in parts and "k" in parts:
         return NameHint.CONSTANT
@@ -155,11 +170,19 @@ def hint(name: str) -> NameHint:
     loops = "iter" in parts and any(part in _ITERATED for part in parts)
     if loops or any(part in _LENGTHS for part in parts):
         return NameHint.LENGTH
-    if any(part in _COUNTED for part in parts) and any(part in _CONTAINERS for part in parts):
-        return NameHint.COUNT
+    if any(part in _CONTAINERS for part in parts):
+        if any(part in _COUNTED for part in parts):
+            return NameHint.COUNT
+        if "max" in parts:
+            return NameHint.DIMENSION
     if any(part in _CONSTANTS for part in parts):
         return NameHint.WEAK_CONSTANT
     return NameHint.NONE
+
+
+def names_store(name: str) -> bool:
+    """Whether a name sizes something that is allocated once."""
+    return any(part in _STORES for part in words(name))
 
 
 def names_pointer(name: str) -> bool:
