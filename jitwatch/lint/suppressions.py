@@ -13,6 +13,7 @@ nothing is a finding itself (JW100).
 
 from __future__ import annotations
 
+import functools
 import re
 import tokenize
 from collections.abc import Mapping
@@ -30,8 +31,6 @@ NOQA = re.compile(
     r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*)[:\s]*(?P<reason>[^#]*)",
     re.IGNORECASE,
 )
-
-_QUICK = re.compile(rb"#\s*(?:jitwatch:\s*ignore|noqa\s*:)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,8 @@ class Suppression:
 
 def find_suppressions(source: bytes, rules: Mapping[str, Rule]) -> list[Suppression]:
     """Find the comments of a file, which must be valid Python."""
-    if not _QUICK.search(source):
+    letters = frozenset(code.rstrip("0123456789") for code in rules)
+    if not _quick(letters).search(source):
         return []
     layout = Statements(source)
     found = []
@@ -101,6 +101,17 @@ def apply_suppressions(
         replace(suppression, used=frozenset(codes))
         for suppression, codes in zip(suppressions, used, strict=True)
     ]
+
+
+@functools.lru_cache(maxsize=4)
+def _quick(letters: frozenset[str]) -> re.Pattern[bytes]:
+    """Match the bytes of a file that may hold a comment of ours.
+
+    Tokenizing the 36 kernel files of vLLM with a ``noqa`` for another linter would take 0.6 s.
+    """
+    codes = "|".join(sorted(map(re.escape, letters)))
+    text = rf"#\s*(?:jitwatch:\s*ignore|noqa\s*:[^\r\n]*\b(?:{codes})\d)"
+    return re.compile(text.encode(), re.IGNORECASE)
 
 
 def _is_own(code: str, rules: Mapping[str, Rule]) -> bool:
