@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from jitwatch.analysis.misses import Identity, Kind, MissEvent, trace_misses
 from jitwatch.analysis.plan import Step, make_plan
@@ -32,9 +33,12 @@ class ArgumentFindings:
     """By each remedy alone."""
 
 
-@dataclass(slots=True)
+@dataclass
 class KernelFindings:
-    """What one kernel did over the run, all processes together."""
+    """What one kernel did over the run, all processes together.
+
+    Sums over its events are kept: a report asks for each a dozen times, of up to 50,000 events.
+    """
 
     kernel: Kernel
     events: list[MissEvent]
@@ -48,22 +52,22 @@ class KernelFindings:
         """Distinct compiled versions."""
         return self.scenario.as_is.variants
 
-    @property
+    @cached_property
     def misses(self) -> Counter[Kind]:
         """Misses by kind."""
         return Counter(event.kind for event in self.events)
 
-    @property
+    @cached_property
     def recompiles(self) -> list[MissEvent]:
         """In launch order within each process."""
         return [event for event in self.events if event.recompile]
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """Stall of all its misses that came from launches."""
         return sum(event.seconds for event in self.events if event.from_launch)
 
-    @property
+    @cached_property
     def seconds_recompiles(self) -> float:
         """Stall of its recompiles."""
         return sum(event.seconds for event in self.recompiles)
@@ -160,24 +164,28 @@ def _study_kernel(
     # Runs that mix releases of Triton: the oldest decides which remedies can be written.
     traits = traits_of(min(run.triton, key=release_of, default=""))
     scenario = Scenario(kernel.parameters, events, traits)
+    caused = Counter(name for event in events if event.recompile for name in _blamed(event))
     return KernelFindings(
         kernel,
         events,
         scenario,
-        [_study_argument(i, parameter, events, scenario) for i, parameter in enumerate(kernel.parameters)],
+        [
+            _study_argument(i, parameter, caused[parameter.name], events, scenario)
+            for i, parameter in enumerate(kernel.parameters)
+        ],
         make_plan(scenario),
         study_tuning(tunings),
     )
 
 
+def _blamed(event: MissEvent) -> set[str | None]:
+    """Parameters that the event's cause names."""
+    return {change.parameter for change in event.changes if change.subject is Subject.ARGUMENT}
+
+
 def _study_argument(
-    position: int, parameter: Parameter, events: Sequence[MissEvent], scenario: Scenario
+    position: int, parameter: Parameter, caused: int, events: Sequence[MissEvent], scenario: Scenario
 ) -> ArgumentFindings:
-    caused = sum(
-        any(c.subject is Subject.ARGUMENT and c.parameter == parameter.name for c in event.changes)
-        for event in events
-        if event.recompile
-    )
     found = ArgumentFindings(parameter, caused, _values_by_class(position, events))
     for remedy in scenario.remedies.get(position, ()):
         left = scenario.outcome({position: remedy})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print or write the report; returns 0."""
     path = find_run(args.run)
+    # A report makes objects and drops none until it ends: collecting them again and again costs a third of its time.
+    gc.disable()
     if args.output_file is None:
         write_report(path, args.format, sys.stdout)
         return 0

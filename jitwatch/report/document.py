@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from jitwatch.analysis import Findings, KernelFindings, Kind, MissEvent
 from jitwatch.analysis.advice import advise
 from jitwatch.analysis.findings import ArgumentFindings
@@ -131,7 +133,7 @@ def _event(event: MissEvent) -> EventRow:
         recompile=event.recompile,
         seconds=_round(event.seconds),
         load_seconds=_round(miss.load_seconds),
-        stages=dict(served.stages) if served else {},
+        stages=served.stages if served else {},
         launch=_place(miss.site),
         changed=[_change(change) for change in event.changes],
         threads=event.threads,
@@ -140,6 +142,7 @@ def _event(event: MissEvent) -> EventRow:
     )
 
 
+@lru_cache(maxsize=4096)
 def _place(site: Site | None) -> Place | None:
     return Place(path=site.path, line=site.line, function=site.function) if site else None
 

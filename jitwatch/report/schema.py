@@ -5,6 +5,7 @@ Keys may be added within a schema. Seconds are wall time (see ``jitwatch.analysi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypedDict
 
 SCHEMA = 1
@@ -47,7 +48,7 @@ class EventRow(TypedDict):
     """Stall."""
     load_seconds: float
     """Loading the module onto the device, not part of ``seconds``."""
-    stages: dict[str, float]
+    stages: Mapping[str, float]
     launch: Place | None
     changed: list[ChangeRow]
     threads: int

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 Value: TypeAlias = bool | int | float | str | list[Any] | Mapping[str, Any] | None
@@ -86,7 +87,7 @@ class ArgumentClass(NamedTuple):
         assert self.folded is not None
         if self.folded == "1" and not (parameter and parameter.constexpr):
             return "=1"
-        return show_value(json.loads(self.folded))
+        return show_value(unfold(self.folded))
 
     def _pointer_word(self, typed: bool) -> str:
         if self.spec is None:
@@ -94,6 +95,12 @@ class ArgumentClass(NamedTuple):
         alignment = "aligned" if "D" in self.spec else "unaligned"
         small = " ≤2 GiB" if "S" in self.spec else ""
         return f"{self.type} {alignment}{small}" if typed else alignment + small
+
+
+@lru_cache(maxsize=1 << 16)
+def unfold(text: str) -> Any:
+    """The value that was folded; kept, as each is asked for by every remedy and shown before and after."""
+    return json.loads(text)
 
 
 def fold(value: Any) -> ArgumentClass:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Collection
 
-from jitwatch.specialization.classes import BOOLEANS, FOLDED, ArgumentClass, Parameter
+from jitwatch.specialization.classes import BOOLEANS, FOLDED, ArgumentClass, Parameter, unfold
 from jitwatch.specialization.releases import Traits, integer_type
 
 
@@ -63,7 +62,7 @@ def coarsen(
     """Class the same value falls into once the remedy is applied; `annotation`: the type ANNOTATE writes."""
     if remedy is Remedy.RUNTIME:
         if parameter.constexpr and _is_int_constant(klass):
-            return ArgumentClass(integer_type(json.loads(klass.folded or "")))
+            return ArgumentClass(integer_type(unfold(klass.folded or "")))
         return klass
     if parameter.constexpr or klass.is_none or klass.elements:
         return klass
@@ -79,5 +78,5 @@ def coarsen(
 def _is_int_constant(klass: ArgumentClass) -> bool:
     if klass.type != FOLDED or klass.folded is None:
         return False
-    value = json.loads(klass.folded)
+    value = unfold(klass.folded)
     return isinstance(value, int) and not isinstance(value, bool)
