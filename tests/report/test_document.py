@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import typing
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def conforms(value: Any, type_: Any, where: str = "document") -> None:
     elif origin is list:
         for i, each in enumerate(value):
             conforms(each, arguments[0], f"{where}[{i}]")
-    elif origin is dict:
+    elif origin in (dict, Mapping):
         for key, each in value.items():
             conforms(each, arguments[1], f"{where}.{key}")
     elif origin is not None:  # a union: one of its members must fit
