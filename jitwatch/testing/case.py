@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from jitwatch.testing.errors import UnwatchableError
 from jitwatch.testing.happened import Happened, happened
 from jitwatch.testing.limits import Limit, Policy, check_all
-from jitwatch.testing.memory import Aside, set_aside
 from jitwatch.testing.recording import Mark, Recording
 from jitwatch.testing.warmth import Warmth
 
@@ -62,8 +61,7 @@ class Case:
     @contextmanager
     def anew(self) -> Iterator[Case]:
         """A test within the test: nothing is in memory, and what happened before it is no part of its history."""
-        recorder = self.recording.recorder
-        aside = set_aside(recorder, self.recording.entries(), frozenset()) if recorder else Aside()
+        aside = self.recording.set_aside(frozenset(), frozenset())
         try:
             yield Case(self.recording, Warmth(self.recording), self.policy)
         finally:
@@ -75,4 +73,4 @@ class Case:
             raise UnwatchableError(INTERPRETED)
         lost = self.recording.lost_hook()
         if lost is not None:
-            raise UnwatchableError(f"{lost}: misses after that cannot be seen, so nothing can be counted")
+            raise UnwatchableError(f"misses cannot be counted: {lost}")

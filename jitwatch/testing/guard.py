@@ -38,8 +38,8 @@ class Guard:
         self.warmth = Warmth(self.recording)
         self.recording.start()
 
-    def pytest_unconfigure(self) -> None:
-        """Let go of Triton."""
+    def pytest_sessionfinish(self) -> None:
+        """Let go of Triton, before reports are written."""
         self.recording.stop()
         self.children.close()
 

@@ -6,6 +6,9 @@ tests. Nothing is lost: compiled kernels are kept aside, and Triton's disk cache
 
 from __future__ import annotations
 
+import functools
+import gc
+import weakref
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -39,15 +42,55 @@ class Aside:
         self._taken.clear()
 
 
-def set_aside(recorder: Recorder, entries: Set[Entry], keep: Set[Tuned]) -> Aside:
-    """Take `entries` out of the kernels' caches, and every autotuner's choice but those in `keep`."""
+class Functions:
+    """Every JITFunction of this process, those made before among them, and what they held then.
+
+    Found by themselves and not through their misses: a test that replaces Triton's hook hides those of its kernels.
+    """
+
+    def __init__(self, class_: Any) -> None:
+        self._class = class_
+        self._known: list[weakref.ref[Any]] = []
+        self._early: set[tuple[int, Any, Any]] = set()
+        self._plain = class_.__init__
+        for each in gc.get_objects():
+            if issubclass(type(each), class_):  # no isinstance: proxies answer that by importing things
+                self._known.append(weakref.ref(each))
+                self._early |= {(id(each), device, key) for device, cache in caches(each) for key in cache}
+        class_.__init__ = self._noting(class_.__init__)
+
+    def detach(self) -> None:
+        """Note no new ones."""
+        if getattr(self._class.__init__, "__wrapped__", None) is self._plain:
+            self._class.__init__ = self._plain
+
+    def entries(self) -> Iterator[tuple[Any, Any, dict[Any, Any], Any]]:
+        """Function, device, cache and key of all that was compiled since, by anyone."""
+        self._known = [each for each in self._known if each() is not None]
+        for reference in self._known:
+            function = reference()
+            for device, cache in caches(function) if function is not None else ():
+                for key in list(cache):
+                    if (id(function), device, key) not in self._early:
+                        yield function, device, cache, key
+
+    def _noting(self, plain: Any) -> Any:
+        @functools.wraps(plain)
+        def noting(function: Any, *args: Any, **kwargs: Any) -> None:
+            plain(function, *args, **kwargs)
+            self._known.append(weakref.ref(function))
+
+        return noting
+
+
+def set_aside(recorder: Recorder, functions: Functions, keep: Set[Entry], choices: Set[Tuned]) -> Aside:
+    """Take everything but `keep` out of the kernels' caches, and every autotuner's choice but `choices`."""
     aside = Aside()
-    for number, function in recorder.kernels.functions():
-        for device, cache in caches(function):
-            for key in list(cache):
-                if (number, str(device), digest(str(key))) in entries:
-                    aside.take(cache, key)
-    for tuner, key in tuned(recorder) - keep:
+    numbers = {id(function): number for number, function in recorder.kernels.functions()}
+    for function, device, cache, key in functions.entries():
+        if (numbers.get(id(function)), str(device), digest(str(key))) not in keep:
+            aside.take(cache, key)
+    for tuner, key in tuned(recorder) - choices:
         aside.take(tuner.cache, key)
     return aside
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import Any
 
 
 def missing() -> str | None:
     """What is missing, with the way out; None when a launch would work."""
-    if importlib.util.find_spec("triton") is None:
-        return "Triton is not installed: pip install triton, or set jitwatch_missing in the ini file"
-    driver = importlib.import_module("triton.runtime.driver")
+    try:
+        driver = importlib.import_module("triton.runtime.driver")
+    except ImportError as error:
+        return f"Triton cannot be imported ({error}): install it to watch its kernels"
     if _chosen(driver.driver) or any(_is_active(backend) for backend in _backends()):
         return None
     return "no GPU that Triton can use: run with --jitwatch-offline, which needs none"

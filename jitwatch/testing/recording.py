@@ -15,11 +15,12 @@ from jitwatch.events import OFFLINE_ENV, VERSION
 from jitwatch.rundir import Run, settle_processes
 from jitwatch.rundir.reader import EventReader
 from jitwatch.runtime import session
+from jitwatch.runtime.hooks import Slot
 from jitwatch.runtime.imports import ImportWatcher
 from jitwatch.runtime.journal import Journal
 from jitwatch.runtime.recorder import Recorder
 from jitwatch.testing.children import Children
-from jitwatch.testing.memory import Entry
+from jitwatch.testing.memory import Aside, Entry, Functions, Tuned, set_aside
 
 OWN = "this process"
 """What stands for a file's name of the process that runs the tests."""
@@ -40,6 +41,7 @@ class Recording:
         self.children = children
         self.rows: list[dict[str, Any]] = []
         self.recorder: Recorder | None = None
+        self.functions: Functions | None = None
         self.started = time.time()
         self._header: Callable[[], dict[str, Any]] = dict
         self._journal: Journal | None = None
@@ -50,8 +52,15 @@ class Recording:
 
     def stop(self) -> None:
         """Let go of Triton."""
-        if self.recorder is not None:
+        if self.recorder is not None and self.functions is not None:
             self.recorder.detach()
+            self.functions.detach()
+
+    def set_aside(self, keep: Set[int], choices: Set[Tuned]) -> Aside:
+        """Take what is in memory out of it, except what the misses `keep` made, and the autotuners' `choices`."""
+        if self.recorder is None or self.functions is None:
+            return Aside()
+        return set_aside(self.recorder, self.functions, self._entries(keep), choices)
 
     def mark(self) -> Mark:
         """The moment that is now."""
@@ -61,12 +70,12 @@ class Recording:
         """Numbers of the misses of this process between two moments."""
         return frozenset(row["n"] for row in self.rows[begin.row : end.row] if row["event"] == "miss")
 
-    def entries(self, misses: Set[int] | None = None) -> frozenset[Entry]:
-        """Cache entries that `misses` of this process made; without it, those of all."""
+    def _entries(self, misses: Set[int]) -> frozenset[Entry]:
+        """Cache entries that misses made."""
         return frozenset(
             (row["kernel"], str(row["device"]), row["key"])
             for row in self.rows
-            if row["event"] == "miss" and (misses is None or row["n"] in misses)
+            if row["event"] == "miss" and row["n"] in misses
         )
 
     def run(self, begin: Mark, also: Set[int]) -> Run:
@@ -82,23 +91,32 @@ class Recording:
         return run
 
     def lost_hook(self) -> str | None:
-        """What was put in the place of the hook that tells of misses, if it was displaced."""
-        slot = self.recorder.places.miss if self.recorder is not None else None
-        if slot is None or slot.ours is None or slot.holds_ours() or slot.chained:
+        """Who put a hook in the place of one that misses are seen by, in words; None while all are there."""
+        if self.recorder is None:
             return None
-        return f"{slot.name} was replaced by {slot.holder()}"
+        self.recorder.check_hooks()
+        if not any(slot is not None and slot.ours is None for slot in self._vital()):
+            return None
+        told = [row["text"] for row in self.rows if row["event"] == "notice" and row["topic"] == "hooks"]
+        return told[-1] if told else "Triton's hooks were replaced"
 
     def hook_again(self) -> None:
-        """Take a displaced hook back."""
+        """Take displaced hooks back."""
         if self.recorder is not None and self.lost_hook():
             self.recorder.detach()
             self.recorder.attach()
+
+    def _vital(self) -> list[Slot | None]:
+        """Without the first no miss is told, without the second none is seen to end."""
+        assert self.recorder is not None
+        return [self.recorder.places.miss, self.recorder.places.post]
 
     def _attach(self, triton: ModuleType) -> None:
         recorder = Recorder(triton, self._write)
         self._header = lambda: session.header(triton, recorder, os.environ.get(OFFLINE_ENV) or None)
         recorder.attach()
         self.recorder = recorder
+        self.functions = Functions(recorder.places.jit.JITFunction)
         _follow_into_forks(self)
 
     def _write(self, row: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from jitwatch.testing.memory import Aside, Tuned, set_aside, tuned
+from jitwatch.testing.memory import Aside, Tuned, tuned
 from jitwatch.testing.recording import Recording
 
 T = TypeVar("T")
@@ -45,11 +45,7 @@ class Warmth:
 
     def set_others_aside(self) -> Aside:
         """Take what other tests, and fixtures not asked for, left in memory out of it."""
-        recorder = self.recording.recorder
-        if recorder is None:
-            return Aside()
-        others = self.recording.entries() - self.recording.entries(self.misses())
-        return set_aside(recorder, others, _union(self._tuned, self._names))
+        return self.recording.set_aside(self.misses(), _union(self._tuned, self._names))
 
     def _tuned_now(self) -> set[Tuned]:
         recorder = self.recording.recorder
