@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,12 @@ class Profiled:
 
 
 @pytest.fixture(autouse=True)
-def _own_triton_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_triton_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test starts with an empty disk cache, so that a miss is a compile unless the test made a disk hit."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton-cache"))
     for name in list(os.environ):
         if name.startswith("JITWATCH_"):
             monkeypatch.delenv(name)
-    yield
 
 
 @pytest.fixture

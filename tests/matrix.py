@@ -13,7 +13,15 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DEPENDENT = ["tests/processes", "tests/traps", "tests/recorder", "tests/offline", "tests/specialization"]
+DEPENDENT = [
+    *(
+        "tests/processes",
+        "tests/traps",
+        "tests/recorder",
+        "tests/offline",
+        "tests/test_specialization_binder.py",
+    ),
+]
 
 
 def prepare(release: str) -> Path:
@@ -32,7 +40,7 @@ def prepare(release: str) -> Path:
     ).stdout.strip()
     # addsitedir and not a bare path: the outer environment's own .pth files (the editable jitwatch) count too.
     Path(inner, "outer.pth").write_text(f"import site; site.addsitedir({outer!r})\n")
-    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps"]
     # Triton up to 3.2 imports setuptools and does not ask for it.
     subprocess.run([*pip, f"triton=={release}", "setuptools"], check=True)
     (home / "complete").touch()
@@ -50,7 +58,17 @@ def main() -> int:
         print(f"matrix: {python} imports Triton {found}, not {release}", file=sys.stderr)
         return 2
     print(f"== Triton {release}", flush=True)
-    command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *(arguments or DEPENDENT)]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+        *(arguments or DEPENDENT),
+    ]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 

@@ -249,7 +249,8 @@ def test_without_the_session_variable_nothing_is_attached(write: Write, tmp_path
     from jitwatch.launch.run import BOOTSTRAP
 
     program = write(
-        "import sys\nprint([m for m in sys.modules if m.split('.')[0] in ('jitwatch', '_jitwatch')], sys.meta_path[0])\n",
+        "import sys\n"
+        "print([m for m in sys.modules if m.split('.')[0] in ('jitwatch', '_jitwatch')], sys.meta_path[0])\n",
         preamble="",
     )
     environment = {**os.environ, "PYTHONPATH": str(BOOTSTRAP)}

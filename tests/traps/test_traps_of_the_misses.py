@@ -42,7 +42,9 @@ def test_trap_06_a_disk_hit_is_not_a_compile(write: Write, profile: Profile) -> 
     assert second.report()["totals"]["recompiles"] == 1
 
 
-def test_trap_06_a_function_decorated_again_is_told_from_a_new_variant(write: Write, profile: Profile) -> None:
+def test_trap_06_a_function_decorated_again_is_told_from_a_new_variant(
+    write: Write, profile: Profile
+) -> None:
     program = write(
         """
         def make():
@@ -62,7 +64,9 @@ def test_trap_06_a_function_decorated_again_is_told_from_a_new_variant(write: Wr
     assert (kernel["variants"], kernel["recompiles"]) == (2, 2)
 
 
-def test_trap_06_options_spelled_differently_are_told_from_other_options(write: Write, profile: Profile) -> None:
+def test_trap_06_options_spelled_differently_are_told_from_other_options(
+    write: Write, profile: Profile
+) -> None:
     program = write(
         KERNEL
         + """
@@ -121,7 +125,9 @@ fresh[(1,)](3)
 """
     )
     run = profile(program)
-    by_kernel = {k["name"]: {kind: n for kind, n in k["misses"].items() if n} for k in run.report()["kernels"]}
+    by_kernel = {
+        k["name"]: {kind: n for kind, n in k["misses"].items() if n} for k in run.report()["kernels"]
+    }
     assert by_kernel["kernel"] == {"manual_warmup": 1}
     assert by_kernel["other"].get("compile") == 1
     preloads = sum(miss["via"] == "preload" for miss in run.events("miss"))
@@ -299,7 +305,9 @@ def test_trap_14_loading_the_module_is_told_beside_the_compile(write: Write, pro
     assert [load["n"] for load in run.events("load")] == [1, 2]
 
 
-def test_trap_16_a_warm_up_with_a_dtype_is_seen_as_the_aligned_variant_only(write: Write, profile: Profile) -> None:
+def test_trap_16_a_warm_up_with_a_dtype_is_seen_as_the_aligned_variant_only(
+    write: Write, profile: Profile
+) -> None:
     pytest.importorskip("torch")
     program = write(
         """
