@@ -66,6 +66,13 @@ def _prepare_selection(group: argparse._ArgumentGroup) -> None:
         help="leave these out too, as in .gitignore",
     )
     group.add_argument(
+        "--context",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="read these too for their launches and kernels, and report nothing on them",
+    )
+    group.add_argument(
         "--force-exclude",
         action="store_true",
         help="leave excluded files out even when they are named, as pre-commit does",
@@ -124,6 +131,7 @@ def run(args: argparse.Namespace) -> int:
         extend_select=tuple(args.extend_select),
         ignore=tuple(args.ignore),
         exclude=tuple(args.exclude),
+        context=tuple(args.context),
         isolated=args.isolated,
     )
     if args.show_settings:

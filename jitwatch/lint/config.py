@@ -92,6 +92,8 @@ class Overrides:
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
+    """Relative to the working directory."""
     isolated: bool = False
     """Read no configuration file."""
 

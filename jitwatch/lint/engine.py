@@ -91,6 +91,7 @@ def _context(configuration: Configuration) -> dict[str, bool]:
     """Files to look at, though not to report on, for the launches and kernels of those that are linted."""
     settings = configuration.of(".")
     folders = [os.path.join(settings.root, path) for path in settings.context]
+    folders += configuration.overrides.context
     return dict.fromkeys(discover(folders, configuration).files, False)
 
 
