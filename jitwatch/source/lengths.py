@@ -78,6 +78,8 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     if settled := _settled(kernel, parameter.name):
         return _judge_settled(project, kernel, settled)
     found = list(_passed(project, kernel, parameter.name))
+    if not found and parameter.is_constexpr and _is_tuned(project, kernel):
+        return Judgement(Origin.MODEL_CONSTANT, Cardinality.FEW)
     hinted = hint(parameter.name)
     lengths = [each for each in found if _is_length(each[1], hinted)]
     if lengths:
@@ -114,6 +116,13 @@ def _passed(project: Project, kernel: Kernel, name: str) -> Iterator[tuple[Launc
     for bound in project.launches_of(kernel):
         if name in bound.arguments:
             yield bound.launch, bound.arguments[name]
+
+
+def _is_tuned(project: Project, kernel: Kernel) -> bool:
+    """Whether an autotuner must provide the constexprs that no launch passes: its configurations are elsewhere."""
+    tuner = any(decorator.kind is DecoratorKind.AUTOTUNE for decorator in kernel.decorators)
+    launches = project.launches_of(kernel)
+    return tuner and bool(launches) and not any(bound.launch.starred for bound in launches)
 
 
 def _settled(kernel: Kernel, name: str) -> Settled | None:

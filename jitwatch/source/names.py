@@ -75,6 +75,9 @@ _SHAPED = frozenset({"padded", "pad", "pow2", "p2"})
 _STORES = frozenset({"state", "states", "cache", "ring", "buffer", "buf"})
 """What is allocated once: ``state_len`` and ``num_cache_lines`` are fixed for the process."""
 
+_SLOTS = frozenset({"reqs", "requests", "batch", "bs", "seqs"})
+"""What a server has a configured maximum of."""
+
 _TENSORS = _lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table loc")
 """A tensor's word: whatever else the name says is about what the tensor holds."""
 
@@ -156,6 +159,8 @@ def hint(name: str) -> NameHint:
         return NameHint.CONSTANT
     stored = any(part in _STORES for part in parts) and "key" not in parts  # CACHE_KEY_SEQLEN keys a cache
     if stored or (parts[:1] == ("token",) and parts[-1] in ("size", "bytes")):
+        return NameHint.CONSTANT
+    if parts[:1] == ("max",) and any(part in _SLOTS for part in parts):
         return NameHint.CONSTANT
     if parts[-1:] == ("id",):
         return NameHint.CONSTANT
