@@ -98,7 +98,8 @@ def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:
     if worst.outcome is Outcome.HARMLESS:
         return worst.outcome, _harmless_reason(ordered), ordered
     alike = [pair for pair in ordered if pair.outcome is worst.outcome]
-    reason = f"{_classes(alike)}: {worst.reason}" if len({pair.words for pair in pairs}) > 1 else worst.reason
+    everywhere = all(pair.reason == worst.reason for pair in pairs)
+    reason = worst.reason if everywhere else f"{_classes(alike)}: {worst.reason}"
     advice = "; time it on the device" if worst.outcome is Outcome.UNKNOWN and worst.after is not None else ""
     return worst.outcome, reason + advice, ordered
 

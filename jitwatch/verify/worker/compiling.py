@@ -26,13 +26,39 @@ def compile_form(
 ) -> Any:
     """Compile a JITFunction for arguments of these classes; returns Triton's CompiledKernel.
 
-    `target` is Triton's GPUTarget. Raises what the compiler raises.
+    `target` is Triton's GPUTarget. Raises what the compiler raises, and Unbuildable.
     """
     import triton
-    from triton.compiler import ASTSource
+    from triton.compiler import ASTSource, make_backend
 
-    source = _source(ASTSource, function, arguments)
-    return triton.compile(source, target=target, options=dict(options))
+    passed = dict(options)
+    if getattr(function, "debug", None):
+        passed.setdefault("debug", True)
+    if hasattr(function, "_pack_args"):  # 3.5 and later: its own steps from a binder's result to the source
+        specialization = [_specialization(each, function) for each in arguments]
+        values = dict(zip(function.arg_names, (_value(each, function) for each in arguments), strict=True))
+        backend = make_backend(target)
+        settled, *packed = function._pack_args(backend, passed, values, specialization, None)
+        return triton.compile(ASTSource(function, *packed), target=target, options=vars(settled))
+    return triton.compile(_source(ASTSource, function, arguments), target=target, options=passed)
+
+
+def _specialization(klass: ArgumentClass, function: Any) -> tuple[Any, Any]:
+    """What the binder says of an argument."""
+    if klass.type == TUPLE:
+        pairs = [_specialization(each, function) for each in klass.elements]
+        return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    if klass.type == FOLDED:
+        return FOLDED, _constant(klass, function)
+    # "1": a 1 whose type an annotation fixes. It has a key of its own and no attribute.
+    return klass.type, None if klass.spec == "1" else klass.spec
+
+
+def _value(klass: ArgumentClass, function: Any) -> Any:
+    """The bound argument, of which the compiler sees constants only."""
+    if klass.type == TUPLE:
+        return tuple(_value(each, function) for each in klass.elements)
+    return _constant(klass, function) if klass.type == FOLDED else None
 
 
 def figures_of(compiled: Any, backend: str) -> Figures:
