@@ -96,14 +96,18 @@ def loads(data: bytes) -> Any:
         return None
 
 
+_HARMLESS = frozenset({("builtins", "frozenset"), ("_operator", "or_")})
+"""``or_``: some releases of Python pickle a Flag as the members that make it up."""
+
+
 class _Restricted(pickle.Unpickler):
     """Builds the data classes and enums of the model and the findings, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module in ("jitwatch.source.model", "jitwatch.lint.finding", "jitwatch.lint.discovery"):
             return super().find_class(module, name)
-        if (module, name) == ("builtins", "frozenset"):
-            return frozenset
+        if (module, name) in _HARMLESS:
+            return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name} has no place in the cache")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -81,3 +82,32 @@ def test_a_file_that_kills_its_worker_is_a_problem_and_the_others_are_linted(
         "m3.py: analysing it ended the process: memory, or nesting"
     ]
     assert [finding.path for finding in outcome.shown] == ["m0.py", "m1.py", "m2.py", "m4.py", "m5.py"]
+
+
+BAR = """
+import sys
+from jitwatch.lint import analysis, progress
+progress.SHOW_AFTER = float(sys.argv[1])
+from jitwatch.cli import main
+sys.exit(main(["lint", "--no-cache", "--format", "json", "--jobs", "1"]))
+"""
+
+
+@pytest.mark.parametrize(("show_after", "shown"), [("0", True), ("60", False)])
+def test_a_long_run_shows_a_bar_on_the_terminal_and_none_in_the_output(
+    project: Write, show_after: str, shown: bool
+) -> None:
+    project({f"m{number}.py": BAD for number in range(3)})
+    terminal, end = os.openpty()
+    command = [sys.executable, "-c", BAR, show_after]
+    environment = {**os.environ, "TERM": "xterm"}
+    ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, env=environment, check=False)
+    os.close(end)
+    try:
+        seen = os.read(terminal, 65536)
+    except OSError:  # nothing was written before the other end closed
+        seen = b""
+    os.close(terminal)
+    assert (b"analysing" in seen, bool(seen)) == (shown, shown)
+    assert ran.returncode == 1
+    assert len(json.loads(ran.stdout)) == 3
