@@ -76,6 +76,31 @@ def test_hooks_are_given_gpu_gradients() -> None:
     assert seen == [(True, True)]
 
 
+def test_module_hooks_are_given_gpu_gradients() -> None:
+    seen = []
+
+    def look(module: Any, inputs: Any, outputs: Any) -> None:
+        seen.append((outputs[0].is_cuda, torch.zeros(1, device="cuda").is_cuda))
+
+    layer = torch.nn.Linear(2, 2).cuda()
+    layer.register_full_backward_hook(look)
+    layer(torch.ones(1, 2, device="cuda", requires_grad=True)).sum().backward()
+    assert seen == [(True, True)]
+
+
+def test_function_transforms_keep_the_place() -> None:
+    x = torch.ones(3, 2, device="cuda")
+    assert torch.vmap(lambda row: row * 2)(x).is_cuda
+    assert torch.func.grad(lambda value: (value**2).sum())(x).is_cuda
+
+
+def test_fake_tensors_have_their_own_fake_gpu() -> None:
+    from torch._subclasses import FakeTensorMode
+
+    with FakeTensorMode():
+        assert torch.ones(3, device="cuda").device.type == "cuda"
+
+
 def test_the_body_of_a_custom_operator_sees_the_gpu() -> None:
     @torch.library.custom_op("offline_tests::three_more", mutates_args=())  # type: ignore[untyped-decorator]
     def three_more(x: torch.Tensor) -> torch.Tensor:

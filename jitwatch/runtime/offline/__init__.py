@@ -1,4 +1,28 @@
-"""Runs an unmodified GPU program on a machine without a GPU, with its true recompile profile."""
+"""Runs an unmodified GPU program on a machine without a GPU, with its true recompile profile.
+
+Triton's own binder, key, cache, hooks and compiler run in full for the target, down to the binary. Only the launch
+differs: the kernel runs in Triton's interpreter, on CPU memory, and torch answers as a GPU.
+
+What holds, and was compared with an H200 (Triton 3.6, torch 2.11): the keys of the variants; the order of hooks;
+conversions between fp32, fp16, bf16 and fp8, to the bit; the dtypes autocast gives; what a device says of itself.
+
+What does not hold:
+
+- Times. Events and benchmarks measure nothing of a GPU, stalls are this machine's compile times, and autotuners
+  take their first configuration that fits instead of compiling and timing them all.
+- Rounding elsewhere. Sums and products may differ in the last bits; fp32 dots are not rounded to tf32.
+- Concurrency. The programs of a grid run one after the other, in the order of their ids: races are not seen,
+  and a program that waits for a later one waits forever. So do launches, streams and threads.
+- Memory. An access outside a tensor reads or writes this process's memory, and may end it. Nothing is counted:
+  ``memory_allocated`` is 0, and only the host's memory runs out.
+- Kernels the interpreter lacks something for (inline assembly, Gluon, unknown ``libdevice`` functions; before
+  Triton 3.2 all of them) compile and do not run; what they would have written is left as it was.
+- ``torch.compile`` runs eagerly, and generates no kernels.
+- CUDA graphs run their body while capturing, and replay it operation by operation.
+- Mixing CPU and GPU tensors in one operation goes unpunished; a CPU tensor given to a kernel is pointed out.
+- Several GPUs: each process sees as many as ``LOCAL_WORLD_SIZE`` says, all in its own memory; NCCL is not there.
+- Scripted and traced functions, nested and sparse tensors and DLPack lose track of what is "on the GPU".
+"""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ class OfflineCuda:
         _accept_gpu_indices(patches)
         _load_gpu_storages(self.mode, patches)
         _compile_nothing(patches)
+        _profile_the_host_only(patches)
         patches.set(torch.Tensor, "record_stream", lambda self, stream: None)
         self.mode.__enter__()
 
@@ -113,3 +114,16 @@ def _compile_nothing(patches: Patches) -> None:
         return (lambda function: function) if model is None else model
 
     patches.set(torch, "compile", compile_nothing)
+
+
+def _profile_the_host_only(patches: Patches) -> None:
+    """``torch.profiler`` with CUDA activities: torch would complain at every operation that it has no events."""
+    profile = torch.autograd.profiler.profile
+    construct = profile.__init__
+
+    def construct_without_device(self: Any, *args: Any, **kwargs: Any) -> None:
+        if kwargs.get("use_device") == "cuda":
+            kwargs["use_device"] = None
+        construct(self, *args, **kwargs)
+
+    patches.set(profile, "__init__", construct_without_device)

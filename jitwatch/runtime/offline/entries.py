@@ -23,6 +23,7 @@ def keep_mode(mode: OfflineMode, patches: Patches) -> None:
     _in_threads(mode, patches)
     _in_backward(mode, patches)
     _in_hooks(mode, patches)
+    _in_module_hooks(mode, patches)
     _in_saved_tensors_hooks(mode, patches)
     _in_custom_operators(mode, patches)
 
@@ -104,6 +105,29 @@ def _in_hooks(mode: OfflineMode, patches: Patches) -> None:
             "register_post_accumulate_grad_hook",
             lambda self, hook: later(self, _with_mode(mode, hook)),
         )
+
+
+def _in_module_hooks(mode: OfflineMode, patches: Patches) -> None:
+    """``register_full_backward_hook``: the gradients are where the module is."""
+    construct = torch.utils.hooks.BackwardHook.__init__
+
+    def wrapped(hook: Callable[..., Any]) -> Callable[..., Any]:
+        def run(module: Any, *gradients: Any) -> Any:
+            with torch._C.DisableTorchFunction():
+                places = (place_of(parameter) for parameter in module.parameters())
+                place = next((place for place in places if place is not None), None)
+                for gradient in tensors_in(gradients):
+                    if place is not None:
+                        put(gradient, place)
+            with mode.active():
+                return hook(module, *gradients)
+
+        return run
+
+    def construct_with_mode(self: Any, module: Any, hooks: Any, pre_hooks: Any) -> None:
+        construct(self, module, [wrapped(hook) for hook in hooks], [wrapped(hook) for hook in pre_hooks])
+
+    patches.set(torch.utils.hooks.BackwardHook, "__init__", construct_with_mode)
 
 
 def _in_saved_tensors_hooks(mode: OfflineMode, patches: Patches) -> None:

@@ -35,6 +35,8 @@ class OfflineMode(TorchFunctionMode):  # type: ignore[misc]  # torch is Any wher
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Entry from torch."""
         kwargs = kwargs or {}
+        if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+            return func(*args, **kwargs)  # fake tensors have fake devices, a GPU among them
         handler = self.handlers.get(func)
         if handler is not None:
             return handler(func, args, kwargs)

@@ -15,7 +15,9 @@ _PINNED = "_jitwatch_pinned"
 
 
 def storage_of(tensor: Any) -> Any:
-    """Storage of a tensor; None where there is none (sparse tensors, functorch's wrappers)."""
+    """Storage of a tensor, or of what functorch wrapped; None where there is none (sparse tensors)."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
     try:
         return tensor.untyped_storage()
     except (NotImplementedError, RuntimeError):
