@@ -35,7 +35,7 @@ def filled(x, length: tl.constexpr, BLOCK: tl.constexpr):
 """
 LAUNCHES = """
 from triton.runtime.jit import MockTensor
-x, y = MockTensor("float32", [4096]), MockTensor("int32", [4096])
+x, y = MockTensor("float32"), MockTensor("int32")
 if __name__ == "__main__":
     for n, num_rows in [(1024, 16), (1000, 16), (1024, 3), (1000, 3), (1000, 1)]:
         masked[(1,)](x, n, num_rows, BLOCK=1024)
