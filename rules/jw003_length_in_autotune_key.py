@@ -54,6 +54,7 @@ class LengthInAutotuneKey(Rule):
 
     code = "JW003"
     name = "length-in-autotune-key"
+    observed_as = "tuning"
     VALID = (
         Valid(
             """\
