@@ -6,12 +6,14 @@ import json
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar, cast
 
 from jitwatch.errors import JitwatchError
 from jitwatch.events import VERSION
 from jitwatch.rundir.records import Kernel, Miss, Notice, ProcessLog, Run, Served, Site, Tune
 from jitwatch.specialization import ArgumentClass, Parameter, Value, Variant, read_class
+from jitwatch.specialization.classes import FOLDED
 from jitwatch.specialization.variants import read_options
 
 T = TypeVar("T")
@@ -24,6 +26,7 @@ class EventReader:
         self.run = run
         self.built: dict[tuple[str, bytes], object] = {}
         self.interned: dict[Any, Any] = {}
+        self.classes: dict[tuple[str, str | None], ArgumentClass] = {}
 
     def lines(self, file: Path) -> Iterator[dict[str, Any]]:
         """The JSON objects of a file; anything else is counted."""
@@ -109,7 +112,14 @@ class EventReader:
         )
 
     def _argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
-        return self._once("argument", argument, self._read_argument)
+        type_, spec, value = argument
+        if type_ == FOLDED or not isinstance(type_, str) or not isinstance(spec, (str, NoneType)):
+            return self._once("argument", argument, self._read_argument)
+        klass = self.classes.get((type_, spec))
+        if klass is None:
+            klass = self.classes[type_, spec] = self._intern(read_class(type_, spec))
+        # Numbers are as small as their record would be; equal tensors share one.
+        return klass, self._once("value", value, _same) if isinstance(value, dict) else value
 
     def _read_argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
         type_, spec, value = argument
@@ -192,3 +202,7 @@ def _kernel(row: Mapping[str, Any]) -> Kernel:
     )
     names = (str(row["name"]), str(row["module"]), str(row["path"]))
     return Kernel(row["id"], *names, int(row["line"]), parameters)
+
+
+def _same(value: Value) -> Value:
+    return value

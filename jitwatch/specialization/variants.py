@@ -144,7 +144,8 @@ def compare(
     changes: list[Change] = []
     rows = zip(parameters, before.arguments, after.arguments, before_values, after_values, strict=False)
     for parameter, a, b, x, y in rows:
-        changes += _argument_changes(parameter, parameter.name, a, b, x, y)
+        if a is not b:  # classes of a run are interned: most are the same object
+            changes += _argument_changes(parameter, parameter.name, a, b, x, y)
     changes += _option_changes(before, after)
     if before.device != after.device:
         changes.append(Change(Subject.DEVICE, "device", before=before.device, after=after.device))

@@ -232,7 +232,7 @@ def test_another_venvs_interpreter_without_jitwatch_is_watched(
     for name in ("triton", "setuptools"):
         found = distribution(name)
         for part in (name, f"{name}-{found.version}.dist-info", "_distutils_hack"):
-            if Path(str(found.locate_file(part))).exists():
+            if Path(str(found.locate_file(part))).exists() and not (tmp_path / "packages" / part).exists():
                 (tmp_path / "packages" / part).symlink_to(str(found.locate_file(part)))
     forbid = "import sys\nsys.modules['jitwatch'] = None  # an import of it would fail\n"
     program = write(forbid + PREAMBLE + KERNEL + "launch(3)\n", preamble="")
