@@ -18,10 +18,14 @@ def watch(paths: Sequence[str], lint: Callable[[], int]) -> int:
         from watchfiles import watch as changes
     except ImportError:
         raise JitwatchError("--watch needs watchfiles: pip install 'jitwatch[watch]'") from None
-    code = _announced(lint)
+    code = 0
     names = PythonFilter(extra_extensions=("pyproject.toml", ".gitignore"))
-    for _ in changes(*paths, watch_filter=names, raise_interrupt=False):
+    try:
         code = _announced(lint)
+        for _ in changes(*paths, watch_filter=names):
+            code = _announced(lint)
+    except KeyboardInterrupt:  # the way to end it, whether it came while waiting or while linting
+        pass
     return code
 
 
