@@ -38,7 +38,26 @@ def write_table(findings: Findings, stream: TextIO) -> None:
     print_findings(findings, make_console(stream))
 
 
-FORMATS: dict[str, Writer] = {"table": write_table, "json": write_json}
+def write_github(findings: Findings, stream: TextIO) -> None:
+    """Annotations for GitHub Actions."""
+    from jitwatch.report import annotations
+
+    annotations.write_github(findings, stream)
+
+
+def write_sarif(findings: Findings, stream: TextIO) -> None:
+    """A SARIF log for code scanning."""
+    from jitwatch.report import annotations
+
+    annotations.write_sarif(findings, stream)
+
+
+FORMATS: dict[str, Writer] = {
+    "table": write_table,
+    "json": write_json,
+    "github": write_github,
+    "sarif": write_sarif,
+}
 
 
 def write_report(path: Path, format_: str, stream: TextIO) -> None:

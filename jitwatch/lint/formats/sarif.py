@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,18 +34,25 @@ def log(outcome: Outcome) -> dict[str, Any]:
     root = repository_root(os.getcwd())
     rules = all_rules()
     index = {code: position for position, code in enumerate(rules)}
+    return log_object(rules.values(), _invocation(outcome, root), _results(outcome, root, index), root)
+
+
+def log_object(
+    rules: Iterable[Rule], invocation: dict[str, Any], results: list[dict[str, Any]], root: Path
+) -> dict[str, Any]:
+    """Make a log with one run."""
     driver = {
         "name": "jitwatch",
         "version": __version__,
         "semanticVersion": __version__,
-        "rules": [_rule(rule) for rule in rules.values()],
+        "rules": [rule_object(rule) for rule in rules],
     }
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {ROOT: {"uri": root.as_uri().rstrip("/") + "/"}},
-        "invocations": [_invocation(outcome, root)],
-        "results": _results(outcome, root, index),
+        "invocations": [invocation],
+        "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -56,7 +63,8 @@ def repository_root(folder: str) -> Path:
     return next((each for each in (path, *path.parents) if os.path.exists(each / ".git")), path)
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def rule_object(rule: Rule) -> dict[str, Any]:
+    """Make the description of a rule."""
     documentation = rule.documentation()
     return {
         "id": rule.code,
@@ -95,7 +103,7 @@ def _result(
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": _artifact(finding.path, root),
+                    "artifactLocation": artifact_location(finding.path, root),
                     "region": _region(finding),
                 }
             }
@@ -134,7 +142,7 @@ def _fix(finding: Finding, outcome: Outcome, root: Path) -> dict[str, Any]:
         }
         for edit in edit_objects(finding, outcome)
     ]
-    change = {"artifactLocation": _artifact(finding.path, root), "replacements": replacements}
+    change = {"artifactLocation": artifact_location(finding.path, root), "replacements": replacements}
     return {"description": {"text": finding.remedy or finding.message}, "artifactChanges": [change]}
 
 
@@ -146,7 +154,7 @@ def _invocation(outcome: Outcome, root: Path) -> dict[str, Any]:
 
 
 def _notification(problem: Problem, root: Path) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": _artifact(problem.path, root)}
+    location: dict[str, Any] = {"artifactLocation": artifact_location(problem.path, root)}
     if problem.line is not None:
         location["region"] = {"startLine": problem.line}
     return {
@@ -156,7 +164,7 @@ def _notification(problem: Problem, root: Path) -> dict[str, Any]:
     }
 
 
-def _artifact(path: str, root: Path) -> dict[str, str]:
+def artifact_location(path: str, root: Path) -> dict[str, str]:
     """Relative to the repository where the file is in it, an absolute URI where it is not."""
     absolute = Path(os.path.abspath(path))
     if absolute.is_relative_to(root):
