@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable
 
 import pytest
+
+ON_DEVICE = bool(os.environ.get("JITWATCH_TESTS_ON_DEVICE"))
+"""Run the same sessions on the GPU of this machine: the verdicts must not differ from those offline."""
+
+OFFLINE = [] if ON_DEVICE else ["--jitwatch-offline=cuda:90"]
 
 KERNEL = """\
 import pytest
@@ -39,7 +45,7 @@ def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sessi
         source: str, *arguments: str, offline: bool = True, preamble: str = KERNEL
     ) -> pytest.RunResult:
         pytester.makepyfile(test_it=preamble + textwrap.dedent(source))
-        options = ["--jitwatch-offline=cuda:90"] if offline else []
+        options = OFFLINE if offline else []
         return pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, *arguments)
 
     return session

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.testing.conftest import Session
+import pytest
+
+from tests.testing.conftest import ON_DEVICE, Session
 
 LAUNCHES = """
 import multiprocessing, os, subprocess, sys
@@ -23,7 +25,7 @@ def fork(*lengths):
 """
 
 
-def test_subprocesses_and_forks_are_watched(session: Session) -> None:
+def test_subprocesses_are_watched(session: Session) -> None:
     got = session(
         LAUNCHES
         + """
@@ -35,6 +37,21 @@ def test_a_child_recompiles_in_a_block(no_recompiles):
     with no_recompiles:
         run(16, 17)
 
+def test_nothing_of_it_is_left():
+    assert "jitwatch-tests" not in os.environ.get("JITWATCH_SESSION", "")
+"""
+    )
+    got.assert_outcomes(passed=2, failed=1)
+    got.stdout.fnmatch_lines(
+        ["no_recompiles (test_it.py:*): 1 launch of kernel missed*", "*num_tokens: 16 (÷16) → 17 (other)*"]
+    )
+
+
+@pytest.mark.skipif(ON_DEVICE, reason="CUDA does not survive a fork")
+def test_forks_inherit_memory_and_are_watched(session: Session) -> None:
+    got = session(
+        LAUNCHES
+        + """
 def test_a_fork_inherits_memory(no_recompiles):
     kernel[(1,)](16)
     with no_recompiles:
@@ -43,17 +60,7 @@ def test_a_fork_inherits_memory(no_recompiles):
 def test_a_fork_recompiles(no_recompiles):
     kernel[(1,)](16)
     fork(32, 1)
-
-def test_nothing_of_it_is_left():
-    assert "JITWATCH_SESSION" not in os.environ or "jitwatch-session" in os.environ["JITWATCH_SESSION"]
 """
     )
-    got.assert_outcomes(passed=3, failed=2)
-    got.stdout.fnmatch_lines(
-        [
-            "no_recompiles (test_it.py:*): 1 launch of kernel missed*",
-            "*num_tokens: 16 (÷16) → 17 (other)*",
-            "no_recompiles: 1 recompile of kernel",
-            "*num_tokens: 16 (÷16) → 1 (=1)*",
-        ]
-    )
+    got.assert_outcomes(passed=1, failed=1)
+    got.stdout.fnmatch_lines(["no_recompiles: 1 recompile of kernel", "*num_tokens: 16 (÷16) → 1 (=1)*"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.testing import sample_project
+from tests.testing.conftest import OFFLINE
 
 
 def apply_shown_changes(output: str, root: Path) -> int:
@@ -34,7 +35,7 @@ def test_the_plugin_stops_four_kernels_and_the_shown_changes_mend_them(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     sample_project.build(pytester.path)
-    before = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--jitwatch-offline", "tests")
+    before = pytester.runpytest_subprocess("-p", "no:cacheprovider", *OFFLINE, "tests")
     before.assert_outcomes(failed=4)
     before.stdout.fnmatch_lines(
         [
@@ -53,5 +54,5 @@ def test_the_plugin_stops_four_kernels_and_the_shown_changes_mend_them(
         before.stdout.fnmatch_lines([f"*`jitwatch lint` finds this without running it: *{code}*"])
 
     assert apply_shown_changes(str(before.stdout), pytester.path) == 5
-    after = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--jitwatch-offline", "tests")
+    after = pytester.runpytest_subprocess("-p", "no:cacheprovider", *OFFLINE, "tests")
     after.assert_outcomes(passed=4)
