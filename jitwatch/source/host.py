@@ -7,8 +7,6 @@ arguments of the function to its callers in the module, and into the functions o
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from jitwatch.source.facts import (
     COARSE,
@@ -25,41 +23,15 @@ from jitwatch.source.facts import (
     join,
     named,
 )
+from jitwatch.source.following import caller_facts
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.names import is_index
+from jitwatch.source.scopes import Binding, Function, Scope, collect, definitions, open_scope
 from jitwatch.source.text import SourceText, dotted
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 DEPTH = 12
 """Steps a value is followed back. Public fixes needed two; recursion through loops must end somewhere."""
-
-
-@dataclass(frozen=True)
-class Binding:
-    """One assignment of a name: an expression, or one element of what it yields."""
-
-    value: ast.expr
-    element: int | None = None
-    """Position in a tuple target, counted from the end when negative."""
-    of: int | None = None
-    """Number of the targets, None with a starred one before it."""
-    loop: bool = False
-
-
-@dataclass
-class Scope:
-    """The names of one function, or of the module."""
-
-    function: Function | None
-    parent: Scope | None
-    name: str = ""
-    bindings: dict[str, list[Binding]] = field(default_factory=dict)
-    arguments: dict[str, ast.arg] = field(default_factory=dict)
-    defaults: dict[str, ast.expr] = field(default_factory=dict)
-    passed: dict[str, Fact] = field(default_factory=dict)
-    """Arguments of the call being followed."""
 
 
 class Host:
@@ -70,33 +42,18 @@ class Host:
         self.module = Scope(None, None)
         self.functions: dict[str, Function] = {}
         self._scopes: dict[int, Scope] = {}
-        self._calls: dict[str, list[tuple[ast.Call, Function]]] | None = None
+        self.calls: dict[str, list[tuple[ast.Call, Function]]] | None = None
+        """Calls of the module's functions by name, once something asks for them."""
         self._busy: set[tuple[int, str]] = set()
-        _collect(text.tree.body, self.module)
-        for node in _definitions(text.tree.body):
+        collect(text.tree.body, self.module)
+        for node in definitions(text.tree.body):
             self.functions.setdefault(node.name, node)
 
     def scope(self, function: Function, parent: Scope) -> Scope:
         """Return the scope of a function."""
-        known = self._scopes.get(id(function))
-        if known is None:
-            known = Scope(function, parent, f"{parent.name}.{function.name}".lstrip("."))
-            given = function.args
-            every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-            known.arguments = {each.arg: each for each in every}
-            positional = [*given.posonlyargs, *given.args]
-            known.defaults = {
-                each.arg: value
-                for each, value in zip(
-                    positional[len(positional) - len(given.defaults) :], given.defaults, strict=True
-                )
-            }
-            known.defaults |= {
-                a.arg: v for a, v in zip(given.kwonlyargs, given.kw_defaults, strict=True) if v
-            }
-            _collect(function.body, known)
-            self._scopes[id(function)] = known
-        return known
+        if id(function) not in self._scopes:
+            self._scopes[id(function)] = open_scope(function, parent)
+        return self._scopes[id(function)]
 
     # Values
 
@@ -303,33 +260,10 @@ class Host:
         owner = scope.function.name if scope.function else ""
         found = guess(name)
         if found.origin is Origin.UNKNOWN:
-            found = join(*(self._caller_facts(name, scope, depth)), found)
+            found = join(*(caller_facts(self, name, scope, depth)), found)
         return found.via(f"argument {name} of {owner}") if found.is_length else found
 
-    def _caller_facts(self, name: str, scope: Scope, depth: int) -> Iterator[Fact]:
-        """What the module's own callers pass for an argument."""
-        assert scope.function is not None
-        if self._calls is None:
-            self._calls = {}
-            for function in self.functions.values():
-                for each in ast.walk(function):
-                    if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
-                        self._calls.setdefault(each.func.id, []).append((each, function))
-        order = list(scope.arguments)
-        for call, caller in self._calls.get(scope.function.name, ())[:4]:
-            outer = self.scope(caller, self.module)
-            value = next((k.value for k in call.keywords if k.arg == name), None)
-            index = order.index(name)
-            if (
-                value is None
-                and index < len(call.args)
-                and not any(isinstance(a, ast.Starred) for a in call.args)
-            ):
-                value = call.args[index]
-            if value is not None:
-                yield self.value(value, outer, depth - 2)
-
-    # Tensors and functions
+    # Tensors
 
     def tensor(self, node: ast.expr, scope: Scope, depth: int) -> Tensor:
         """Return what is known of a tensor expression; by its name if nothing else."""
@@ -342,28 +276,6 @@ class Host:
             return Tensor(names, found.tensor.sizes, found.tensor.strides, found.tensor.offset)
         return Tensor((name,) if name else ())
 
-    def follow(self, function: Function, call: ast.Call, scope: Scope, depth: int) -> Fact:
-        """What a function of this module returns for one call."""
-        template = self.scope(function, self.module)
-        inner = Scope(
-            function, self.module, template.name, template.bindings, template.arguments, template.defaults
-        )
-        for name, argument in zip(inner.arguments, call.args, strict=False):
-            inner.passed[name] = self.value(argument, scope, depth)
-        for keyword in call.keywords:
-            if keyword.arg:
-                inner.passed[keyword.arg] = self.value(keyword.value, scope, depth)
-        for name, default in inner.defaults.items():
-            inner.passed.setdefault(name, self.value(default, self.module, depth))
-        returned = [
-            self.value(each.value, inner, depth) for each in _returns(function) if each.value is not None
-        ]
-        widths = {len(fact.items) if fact.items else 0 for fact in returned}
-        if returned and len(widths) == 1 and 0 not in widths:
-            columns = zip(*(fact.items or () for fact in returned), strict=True)
-            return Fact(Origin.UNKNOWN, items=tuple(join(*column) for column in columns))
-        return join(*returned)
-
 
 def _integer(node: ast.expr) -> int | None:
     if (
@@ -373,57 +285,3 @@ def _integer(node: ast.expr) -> int | None:
     ):
         return -node.operand.value if type(node.operand.value) is int else None
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
-
-
-def _definitions(body: list[ast.stmt]) -> Iterator[Function]:
-    for node in body:
-        if isinstance(node, Function):
-            yield node
-        elif isinstance(node, ast.ClassDef | ast.If | ast.Try):
-            yield from _definitions(node.body)
-
-
-def _returns(function: Function) -> Iterator[ast.Return]:
-    for each in ast.walk(function):
-        if isinstance(each, ast.Return):
-            yield each
-
-
-def _collect(body: list[ast.stmt], scope: Scope) -> None:
-    """Gather the assignments of a scope, nested blocks included, nested definitions not."""
-    for node in body:
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                _bind(target, node.value, scope)
-        elif isinstance(node, ast.AnnAssign) and node.value:
-            _bind(node.target, node.value, scope)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            scope.bindings.setdefault(node.target.id, []).append(Binding(node.value))
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            for each in ast.walk(node.target):
-                if isinstance(each, ast.Name):
-                    scope.bindings.setdefault(each.id, []).append(Binding(node.iter, loop=True))
-        if not isinstance(node, Function | ast.ClassDef):
-            for inner in ("body", "orelse", "finalbody"):
-                _collect(getattr(node, inner, None) or [], scope)
-            for handler in getattr(node, "handlers", ()):
-                _collect(handler.body, scope)
-
-
-def _bind(target: ast.expr, value: ast.expr, scope: Scope) -> None:
-    if isinstance(target, ast.Name):
-        scope.bindings.setdefault(target.id, []).append(Binding(value))
-    elif isinstance(target, ast.Tuple | ast.List):
-        elements = value.elts if isinstance(value, ast.Tuple | ast.List) else []
-        starred_somewhere = any(isinstance(each, ast.Starred) for each in (*elements, *target.elts))
-        if len(elements) == len(target.elts) and not starred_somewhere:
-            for one, other in zip(target.elts, elements, strict=True):
-                _bind(one, other, scope)
-            return
-        starred = next((i for i, each in enumerate(target.elts) if isinstance(each, ast.Starred)), None)
-        count = len(target.elts)
-        for index, each in enumerate(target.elts):
-            if isinstance(each, ast.Name):
-                place = index if starred is None or index < starred else index - count
-                binding = Binding(value, place, count if starred is None else None)
-                scope.bindings.setdefault(each.id, []).append(binding)

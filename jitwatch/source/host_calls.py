@@ -6,12 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from jitwatch.source.facts import COARSE, CONSTANT, FLAG, UNKNOWN, Fact, Tensor, constant, derive, guess, join
+from jitwatch.source.following import follow
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.names import is_pool, is_weight
 from jitwatch.source.text import dotted
 
 if TYPE_CHECKING:
-    from jitwatch.source.host import Host, Scope
+    from jitwatch.source.host import Host
+    from jitwatch.source.scopes import Scope
 
 _POWERS = (
     "next_power_of_2",
@@ -64,7 +66,7 @@ def call_fact(host: Host, node: ast.Call, scope: Scope, depth: int) -> Fact:
     if last in ("min", "max") and "." not in called and len(node.args) > 1:
         return _bounded(host, node, scope, depth)
     if last in host.functions and "." not in called:
-        found = host.follow(host.functions[last], node, scope, depth)
+        found = follow(host, host.functions[last], node, scope, depth)
         if found.origin is not Origin.UNKNOWN or found.items:
             return found
     if isinstance(node.func, ast.Attribute):

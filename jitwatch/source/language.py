@@ -10,9 +10,9 @@ from jitwatch.source.model import Role
 from jitwatch.source.polynomial import NOTHING, Value, multiply, opaque, symbol
 
 if TYPE_CHECKING:
-    from jitwatch.source.body import BodyAnalysis
+    from jitwatch.source.expressions import Evaluator
 
-Handler = Callable[["BodyAnalysis", ast.Call], Value]
+Handler = Callable[["Evaluator", ast.Call], Value]
 
 _MODULES = frozenset(
     {"tl", "triton", "gl", "ttgl", "tle", "libdevice", "tldevice", "math", "tl_math", "language"}
@@ -40,24 +40,15 @@ def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
     return node.args[position] if len(node.args) > position else None
 
 
-def _receiver(node: ast.Call, run: BodyAnalysis) -> ast.expr | None:
-    """The value a method is called on, None for a function of a module."""
-    if isinstance(node.func, ast.Attribute):
-        owner = node.func.value
-        if not isinstance(owner, ast.Name) or owner.id in run.env:
-            return owner
-    return None
-
-
-def _others(run: BodyAnalysis, node: ast.Call, *seen: ast.expr | None) -> None:
+def _others(run: Evaluator, node: ast.Call, *seen: ast.expr | None) -> None:
     for each in (*node.args, *(keyword.value for keyword in node.keywords)):
         if not any(each is other for other in seen):
             run.evaluate(each)
 
 
-def _load(run: BodyAnalysis, node: ast.Call) -> Value:
+def _load(run: Evaluator, node: ast.Call) -> Value:
     address, mask = argument(node, 0, "pointer"), argument(node, 1, "mask")
-    receiver = _receiver(node, run)
+    receiver = run.receiver(node)
     if receiver is not None:
         run.evaluate(receiver)
         for each in node.args:
@@ -73,8 +64,8 @@ def _load(run: BodyAnalysis, node: ast.Call) -> Value:
     return symbol("opaque", id(node))
 
 
-def _store(run: BodyAnalysis, node: ast.Call) -> Value:
-    receiver = _receiver(node, run)
+def _store(run: Evaluator, node: ast.Call) -> Value:
+    receiver = run.receiver(node)
     if receiver is not None:
         run.evaluate(receiver)
         for index, each in enumerate(node.args):
@@ -93,7 +84,7 @@ def _store(run: BodyAnalysis, node: ast.Call) -> Value:
     return NOTHING
 
 
-def _atomic(run: BodyAnalysis, node: ast.Call) -> Value:
+def _atomic(run: Evaluator, node: ast.Call) -> Value:
     place = run.evaluate(node.args[0]) if node.args else NOTHING
     run.access(place)
     for each in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
@@ -110,7 +101,7 @@ def _checked(node: ast.Call) -> frozenset[int]:
     )
 
 
-def _block_pointer(run: BodyAnalysis, node: ast.Call) -> Value:
+def _block_pointer(run: Evaluator, node: ast.Call) -> Value:
     names = ("base", "shape", "strides", "offsets")
     given = [argument(node, position, name) for position, name in enumerate(names)]
     base, shape, strides, offsets = (run.evaluate(each) if each is not None else NOTHING for each in given)
@@ -123,19 +114,19 @@ def _block_pointer(run: BodyAnalysis, node: ast.Call) -> Value:
     return Value(whole.terms, whole.depends, items=(base, shape, strides, offsets), block=True)
 
 
-def _descriptor(run: BodyAnalysis, node: ast.Call) -> Value:
+def _descriptor(run: Evaluator, node: ast.Call) -> Value:
     for index, each in enumerate((*node.args, *(keyword.value for keyword in node.keywords))):
         run.give(run.evaluate(each), Role.DESCRIPTOR if index else Role.ADDRESS)
     return symbol("opaque", id(node))
 
 
-def _arange(run: BodyAnalysis, node: ast.Call) -> Value:
+def _arange(run: Evaluator, node: ast.Call) -> Value:
     for each in node.args:
         run.give(run.evaluate(each), Role.SHAPE)
     return symbol("arange", id(node))
 
 
-def _shaped(run: BodyAnalysis, node: ast.Call) -> Value:
+def _shaped(run: Evaluator, node: ast.Call) -> Value:
     """``zeros((BLOCK, D))``: the first argument is a shape."""
     shape = argument(node, 0, "shape")
     if shape is not None:
@@ -144,8 +135,8 @@ def _shaped(run: BodyAnalysis, node: ast.Call) -> Value:
     return opaque(id(node), symbol("opaque", id(node)), *(run.evaluate(each) for each in rest))
 
 
-def _reshaped(run: BodyAnalysis, node: ast.Call) -> Value:
-    receiver = _receiver(node, run)
+def _reshaped(run: Evaluator, node: ast.Call) -> Value:
+    receiver = run.receiver(node)
     given = [*([receiver] if receiver is not None else []), *node.args, *(k.value for k in node.keywords)]
     if not given:
         return NOTHING
@@ -154,15 +145,15 @@ def _reshaped(run: BodyAnalysis, node: ast.Call) -> Value:
     return opaque(id(node), run.evaluate(given[0]))
 
 
-def _same(run: BodyAnalysis, node: ast.Call) -> Value:
+def _same(run: Evaluator, node: ast.Call) -> Value:
     """Casts and hints: the value stays what it is."""
-    receiver = _receiver(node, run)
+    receiver = run.receiver(node)
     value = receiver if receiver is not None else (node.args[0] if node.args else None)
     _others(run, node, value)
     return run.evaluate(value) if value is not None else NOTHING
 
 
-def _expand(run: BodyAnalysis, node: ast.Call) -> Value:
+def _expand(run: Evaluator, node: ast.Call) -> Value:
     value = _same(run, node)
     axis = argument(node, 1, "axis")
     if isinstance(axis, ast.Constant) and axis.value == 0:
@@ -170,36 +161,36 @@ def _expand(run: BodyAnalysis, node: ast.Call) -> Value:
     return value
 
 
-def _multiple(run: BodyAnalysis, node: ast.Call) -> Value:
+def _multiple(run: Evaluator, node: ast.Call) -> Value:
     value = _same(run, node)
     if value.parameter:
         return symbol("known", id(node), value.depends)
     return value
 
 
-def _quotient(run: BodyAnalysis, node: ast.Call) -> Value:
+def _quotient(run: Evaluator, node: ast.Call) -> Value:
     for each in node.args[1:]:
         run.give(run.evaluate(each), Role.DIVISOR)
     return run.generic_call(node)
 
 
-def _assume(run: BodyAnalysis, node: ast.Call) -> Value:
+def _assume(run: Evaluator, node: ast.Call) -> Value:
     run.assume(node.args)
     return NOTHING
 
 
-def _ignored(run: BodyAnalysis, node: ast.Call) -> Value:
+def _ignored(run: Evaluator, node: ast.Call) -> Value:
     for each in node.args:
         run.give(run.evaluate(each), Role.VALUE)
     return NOTHING
 
 
-def _program(run: BodyAnalysis, node: ast.Call) -> Value:
+def _program(run: Evaluator, node: ast.Call) -> Value:
     run.touches_memory = True
     return symbol("opaque", ("program", ast.dump(node.args[0]) if node.args else ""))
 
 
-def _advance(run: BodyAnalysis, node: ast.Call) -> Value:
+def _advance(run: Evaluator, node: ast.Call) -> Value:
     value = _same(run, node)
     for each in node.args:
         given = run.evaluate(each)
@@ -208,7 +199,7 @@ def _advance(run: BodyAnalysis, node: ast.Call) -> Value:
     return value
 
 
-def _product(run: BodyAnalysis, node: ast.Call) -> Value:
+def _product(run: Evaluator, node: ast.Call) -> Value:
     if len(node.args) != 2:
         return run.generic_call(node)
     return multiply(run.evaluate(node.args[0]), run.evaluate(node.args[1]), id(node))

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jitwatch.source.facts import Fact
-from jitwatch.source.host import Function, Host, Scope
+from jitwatch.source.host import Host
 from jitwatch.source.model import Launch, LaunchValue
+from jitwatch.source.scopes import Function, Scope
 from jitwatch.source.text import SourceText, dotted
 
 _LAUNCH = re.compile(rb"\]\s*\(|\.(run|warmup)\s*\(|\]\s*,")

@@ -36,7 +36,7 @@ _COUNTED = frozenset({"num", "total"})
 _LETTERS = frozenset({"T", "B", "M", "NB", "NT", "EM", "SQ", "SK", "SKV", "b"})
 """Single capitals that mean a length more often than not; not N, which names a width as often."""
 
-_DIMENSIONS = frozenset({"S", "L", "Z", "N", "NC", "TC", "NS"})
+_DIMENSIONS = frozenset({"S", "L", "Z", "NC", "TC", "NS"})
 """Letters that mean a length where an inner dimension of an activation is passed for them, and say nothing alone."""
 
 _WIDTHS = frozenset({"H", "K", "D", "V", "C", "G", "E", "W", "R", "HQ", "HK", "HV", "DK", "DV", "HKV", "KH"})
