@@ -157,13 +157,12 @@ class OptOutCostsVectorisation(Rule):
     def check(self, module: Module, project: Project) -> Iterator[Finding]:
         """Yield a finding for each listed parameter whose divisibility is needed."""
         from jitwatch.source.lengths import ON_ALIGNMENT, OPT_OUT
-        from jitwatch.source.model import Role
         from jitwatch.source.remedies import costs_width
 
         for kernel in project.kernels_in(module.path):
             for keyword in (OPT_OUT, ON_ALIGNMENT):
                 for parameter in kernel.listed(keyword):
-                    if Role.REASSIGNED not in parameter.roles and costs_width(kernel, parameter):
+                    if costs_width(kernel, parameter):
                         yield self._finding(module, kernel, keyword, parameter)
 
     def _finding(self, module: Module, kernel: Kernel, keyword: str, parameter: Parameter) -> Finding:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.source.facts import Fact, join
+from jitwatch.source.facts import UNKNOWN, Fact, join
 from jitwatch.source.model import Origin
-from jitwatch.source.scopes import Function, Scope
+from jitwatch.source.scopes import Binding, Function, Scope
 
 if TYPE_CHECKING:
     from jitwatch.source.host import Host
@@ -60,6 +60,26 @@ def follow(host: Host, function: Function, call: ast.Call, scope: Scope, depth: 
         columns = zip(*(fact.items or () for fact in returned), strict=True)
         return Fact(Origin.UNKNOWN, items=tuple(join(*column) for column in columns))
     return join(*returned)
+
+
+def element_of(
+    host: Host, binding: Binding, value: ast.Tuple | ast.List, scope: Scope, depth: int
+) -> tuple[Fact, str]:
+    """One element of ``B, T, H, K, V = *k.shape, v.shape[-1]``, and how it could have been written."""
+    assert binding.element is not None
+    starred = [index for index, each in enumerate(value.elts) if isinstance(each, ast.Starred)]
+    if len(starred) != 1 or binding.of is None:
+        return UNKNOWN, host.text.segment(value)
+    rank, first = binding.of - len(value.elts) + 1, starred[0]
+    if first <= binding.element < first + rank:
+        inner = value.elts[first]
+        assert isinstance(inner, ast.Starred)
+        whole = host.value(inner.value, scope, depth)
+        place = binding.element - first
+        found = whole.tensor.size(place, rank) if whole.tensor else UNKNOWN
+        return found, f"{host.text.segment(inner.value)}[{place}]"
+    after = binding.element if binding.element < first else binding.element - rank + 1
+    return host.value(value.elts[after], scope, depth), host.text.segment(value.elts[after])
 
 
 def _returns(function: Function) -> Iterator[ast.Return]:

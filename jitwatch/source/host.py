@@ -23,7 +23,7 @@ from jitwatch.source.facts import (
     join,
     named,
 )
-from jitwatch.source.following import caller_facts
+from jitwatch.source.following import caller_facts, element_of
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.names import is_index
@@ -32,6 +32,10 @@ from jitwatch.source.text import SourceText, dotted
 
 DEPTH = 12
 """Steps a value is followed back. Public fixes needed two; recursion through loops must end somewhere."""
+
+
+_FIXED: dict[type[ast.expr], Fact] = {ast.Constant: LITERAL, ast.JoinedStr: CONSTANT, ast.Compare: FLAG}
+"""Expressions that tell themselves what they are."""
 
 
 class Host:
@@ -63,27 +67,17 @@ class Host:
             return UNKNOWN
         handler = getattr(self, f"_value_{type(node).__name__}", None)
         if handler is None:
-            return UNKNOWN
+            return _FIXED.get(type(node), UNKNOWN)
         found: Fact = handler(node, scope, depth - 1)
         return found
-
-    def _value_Constant(self, node: ast.Constant, scope: Scope, depth: int) -> Fact:
-        return LITERAL
-
-    def _value_JoinedStr(self, node: ast.JoinedStr, scope: Scope, depth: int) -> Fact:
-        return CONSTANT
-
-    def _value_Compare(self, node: ast.Compare, scope: Scope, depth: int) -> Fact:
-        return FLAG
 
     def _value_BoolOp(self, node: ast.BoolOp, scope: Scope, depth: int) -> Fact:
         return join(*(self.value(each, scope, depth) for each in node.values))
 
-    def _value_NamedExpr(self, node: ast.NamedExpr, scope: Scope, depth: int) -> Fact:
+    def _value_Starred(self, node: ast.Starred | ast.NamedExpr, scope: Scope, depth: int) -> Fact:
         return self.value(node.value, scope, depth)
 
-    def _value_Starred(self, node: ast.Starred, scope: Scope, depth: int) -> Fact:
-        return self.value(node.value, scope, depth)
+    _value_NamedExpr = _value_Starred
 
     def _value_IfExp(self, node: ast.IfExp, scope: Scope, depth: int) -> Fact:
         return join(self.value(node.body, scope, depth), self.value(node.orelse, scope, depth))
@@ -218,7 +212,7 @@ class Host:
             return CONSTANT if constant else named(follows, name)
         hop = f"{name} = {self.text.segment(binding.value)}"
         if binding.element is not None and isinstance(binding.value, ast.Tuple | ast.List):
-            found, written = self._element(binding, binding.value, scope, depth)
+            found, written = element_of(self, binding, binding.value, scope, depth)
             return named(found, name).via(f"{name} = {written}")
         whole = self.value(binding.value, scope, depth)
         if binding.element is None:
@@ -229,25 +223,6 @@ class Host:
         if whole.tensor:  # a shape unpacked
             return named(whole.tensor.size(binding.element, binding.of), name).via(hop)
         return named(Fact(whole.origin, whole.cardinality, whole.hops, soft=True), name).via(hop)
-
-    def _element(
-        self, binding: Binding, value: ast.Tuple | ast.List, scope: Scope, depth: int
-    ) -> tuple[Fact, str]:
-        """One element of ``B, T, H, K, V = *k.shape, v.shape[-1]``, and how it could have been written."""
-        assert binding.element is not None
-        starred = [index for index, each in enumerate(value.elts) if isinstance(each, ast.Starred)]
-        if len(starred) != 1 or binding.of is None:
-            return UNKNOWN, self.text.segment(value)
-        rank, first = binding.of - len(value.elts) + 1, starred[0]
-        if first <= binding.element < first + rank:
-            inner = value.elts[first]
-            assert isinstance(inner, ast.Starred)
-            whole = self.value(inner.value, scope, depth)
-            place = binding.element - first
-            found = whole.tensor.size(place, rank) if whole.tensor else UNKNOWN
-            return found, f"{self.text.segment(inner.value)}[{place}]"
-        after = binding.element if binding.element < first else binding.element - rank + 1
-        return self.value(value.elts[after], scope, depth), self.text.segment(value.elts[after])
 
     def _argument(self, name: str, scope: Scope, depth: int) -> Fact:
         if name in scope.passed:

@@ -93,6 +93,7 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
     alone = parameter.is_constexpr or (hinted is NameHint.COUNT and Role.LOOP in parameter.roles)
+    alone |= hinted is NameHint.WEAK_LENGTH and not project.launches_of(kernel)
     weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and alone
     if hinted is NameHint.LENGTH or weakly:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)

@@ -27,9 +27,11 @@ Finds = Iterator[tuple[Parameter, Judgement]]
 def costs_width(kernel: Kernel, parameter: Parameter) -> bool:
     """Whether opting a parameter out makes the kernel's loads and stores narrower where bytes count.
 
-    A kernel that streams nothing but indices (slot mappings, positions, lengths) is bound by its launch.
+    A kernel that streams nothing but indices (slot mappings, positions, lengths) is bound by its launch; and a length
+    that the kernel replaces by a loaded one, for sequences of various lengths, has no divisibility to lose there.
     """
-    return bool(parameter.contiguity & COSTLY) and not moves_only_indices(kernel)
+    needed = bool(parameter.contiguity & COSTLY) and Role.REASSIGNED not in parameter.roles
+    return needed and not moves_only_indices(kernel)
 
 
 def moves_only_indices(kernel: Kernel) -> bool:
