@@ -42,15 +42,16 @@ def requests_of_kernel(
     target: str,
     *,
     signature: str | None = None,
+    source: KernelSource | None = None,
     pool: Pool | None = None,
     progress: Progress | None = None,
 ) -> list[Request]:
-    """Requests for one kernel from source.
+    """Requests for one kernel from source: every specialised integer, or what `wanted` names.
 
-    Every specialised integer without `wanted`. What `signature` leaves out is guessed, and the guess tried on the
-    compiler, which is what `pool` is for.
+    `source`: where to import it from, if not from its file. What `signature` leaves out is guessed, and the guess
+    tried on the compiler, which is what `pool` is for.
     """
-    source = kernel_source(kernel)
+    source = source or kernel_source(kernel)
     given = parse_signature(signature or "", source.parameters)
     bases = [_base(project, kernel, source, given, guess) for guess in GUESSES]
     form = _first_that_compiles(source, bases, target, pool or Pool(), progress)

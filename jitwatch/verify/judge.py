@@ -4,8 +4,9 @@ The rule, in the order of what a GPU engineer looks at:
 
 ==================================================  ===========================================================
 the code is the same                                harmless
-accesses to global memory get narrower              costs: four times the instructions for the same bytes;
+a quarter of the bytes moves in narrower accesses   costs: up to 8 times the instructions for the same bytes;
                                                     vector_add over 2^28 bf16 went from 372 to 1031 us on an H200
+less of them does, or there are more accesses       unknown
 asynchronous, bulk copies or matrix units are lost  costs
 a thread spills more                                costs
 fewer programs fit on a multiprocessor              costs from a quarter on, else unknown
@@ -36,6 +37,8 @@ SMALL_PROLOGUE_SHARE = 0.05
 LOST_OCCUPANCY = 0.25
 NARROWER = 0.9
 """Mean width, against before, below which accesses count as narrower."""
+NARROWED_SHARE = 0.25
+"""Of the bits read, or written. Less is an index or a scale beside the data."""
 
 REGISTER_FILE = 65536
 REGISTERS_STEP = 256
@@ -103,13 +106,20 @@ def _accesses(before: Figures, after: Figures, element_bits: int | None) -> Iter
             continue
         more = new.total() - old.total()
         if more > 0 and _mean(new) < NARROWER * _mean(old):
-            yield Effect(Outcome.COSTS, f"global {name} {_narrowing(old, new, element_bits)}")
+            outcome = Outcome.COSTS if _share(old, new) >= NARROWED_SHARE else Outcome.UNKNOWN
+            yield Effect(outcome, f"global {name} {_narrowing(old, new, element_bits)}")
         elif more > 0 or max(new) < max(old):
             yield Effect(Outcome.UNKNOWN, f"global {name} {_shown(old)} → {_shown(new)}")
 
 
 def _mean(widths: Counter[int]) -> float:
     return sum(bits * n for bits, n in widths.items()) / widths.total()
+
+
+def _share(old: Counter[int], new: Counter[int]) -> float:
+    """Part of the bits that moves with other instructions than before."""
+    lost = old - new
+    return sum(bits * n for bits, n in lost.items()) / sum(bits * n for bits, n in old.items())
 
 
 def _narrowing(old: Counter[int], new: Counter[int], element_bits: int | None) -> str:

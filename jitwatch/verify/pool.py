@@ -25,8 +25,8 @@ START = (
 """A worker. The interpreter may be another environment's: jitwatch comes along last on its path and leaves it
 again, so that it brings none of its own environment's packages with it."""
 
-TIME_LIMIT = 300.0
-"""Seconds for one compile, the import of the user's module included. The slowest kernels take about 20 s."""
+TIME_LIMIT = 120.0
+"""Seconds for one compile, the import of the user's module included. Large kernels take up to about 30 s."""
 
 LOST = ("JITWATCH_", "TRITON_INTERPRET")
 """Variables that a worker must not inherit."""

@@ -80,10 +80,18 @@ def test_lost_copies_and_matrix_units_cost() -> None:
         {"instructions": 400},
         {"registers": 66},
         {"accesses": {Access.LOAD: {128: 5}, Access.STORE: {128: 2}}},
+        {"accesses": {Access.LOAD: {128: 4}, Access.STORE: {64: 1}}},
     ],
 )
 def test_what_may_or_may_not_be_slower_is_unknown(after: dict[str, object]) -> None:
     assert compare(PLAIN, replace(CHANGED, **after), H200).outcome is Outcome.UNKNOWN  # type: ignore[arg-type]
+
+
+def test_an_index_beside_the_data_that_is_read_in_smaller_pieces_is_unknown() -> None:
+    before = replace(PLAIN, accesses={Access.LOAD: {128: 5}})
+    after = replace(CHANGED, accesses={Access.LOAD: {128: 4, 32: 4}})
+    judged = compare(before, after, H200)
+    assert (judged.outcome, judged.reason) == (Outcome.UNKNOWN, "global reads 128 → 32 bits wide")
 
 
 def test_a_loop_that_was_folded_away_is_unknown() -> None:
