@@ -9,6 +9,7 @@ Pure functions over what ``jitwatch.rundir`` read; nothing here knows files, ter
 ``cautions``  what speaks against an opt-out; ``advice`` what to do where none helps
 ``tuning``    autotuners that tuned again
 ``findings``  all of it for one run, by kernel
+``ranks``     what the ranks of a run cost each other
 
 **Seconds.** The *stall* of a miss is the wall time its launching thread spent in it. ``seconds`` of a kernel is
 the stall of all its misses that came from launches, first variants and failures among them (not warm-ups,

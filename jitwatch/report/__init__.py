@@ -4,5 +4,6 @@
 ``document``    findings as that document
 ``terminal``    the report a person reads, with ``sidelines`` (headline, tuning, failures, next command) and
                 ``remedies`` (what to change); ``causes`` groups recompiles by what changed
+``ranks``       what several ranks cost each other, for either
 ``formats``     the formats by name
 """

@@ -8,6 +8,8 @@ from jitwatch.analysis import Findings, KernelFindings, Kind, MissEvent
 from jitwatch.analysis.advice import advise
 from jitwatch.analysis.findings import ArgumentFindings
 from jitwatch.analysis.plan import declarations, decorator
+from jitwatch.analysis.ranks import study_ranks
+from jitwatch.report.ranks import rank_rows
 from jitwatch.report.schema import (
     SCHEMA,
     ArgumentRow,
@@ -45,6 +47,7 @@ def build_document(findings: Findings) -> Document:
             seconds_saved=_round(findings.seconds_saved),
             recompiles_saved=findings.recompiles_saved,
         ),
+        ranks=rank_rows(study_ranks(findings)),
         kernels=[_kernel(each) for each in kernels],
         notices=[{"topic": topic, "text": text} for topic, text in notices],
     )

@@ -194,11 +194,59 @@ class Totals(TypedDict):
     recompiles_saved: int
 
 
+class RankRow(TypedDict):
+    """One rank over the run."""
+
+    rank: int
+    misses: int
+    """Of launches."""
+    recompiles: int
+    seconds: float
+    """Stood still in its own misses, loading modules included."""
+    waited: float
+    """Waited for other ranks' misses."""
+
+
+class WindowRow(TypedDict):
+    """Misses of ranks between the same two collectives (see ``jitwatch.analysis.ranks``)."""
+
+    time: float
+    """Unix seconds of the first miss."""
+    seconds: float
+    """Stall of the group: that of the slowest rank."""
+    gpu_seconds: float
+    """Lost over all ranks, stalled or waiting."""
+    slowest: int
+    only_rank: int | None
+    """The rank, when a single one missed."""
+    missed: list[int]
+    compiled: list[int]
+    """Those that missed and did not read from the disk cache."""
+    kernels: list[str]
+    recompiles: int
+    stalls: dict[str, float]
+    """Seconds of each rank that missed."""
+
+
+class RanksRow(TypedDict):
+    """The ranks of a run as one group that waits for its slowest."""
+
+    seconds: float
+    """Stall of the group, first variants included."""
+    gpu_seconds: float
+    seconds_recompiles: float
+    gpu_seconds_recompiles: float
+    by_rank: list[RankRow]
+    windows: list[WindowRow]
+
+
 class Document(TypedDict):
     """The whole report."""
 
     schema: int
     run: RunRow
     totals: Totals
+    ranks: RanksRow | None
+    """None for a run of fewer than two ranks."""
     kernels: list[KernelRow]
     notices: list[dict[str, str]]

@@ -12,7 +12,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from jitwatch.analysis import Findings, Kind, MissEvent
+from jitwatch.analysis.ranks import study_ranks
 from jitwatch.report import wording
+from jitwatch.report.ranks import rank_lines
 from jitwatch.rundir import Run
 from jitwatch.specialization.classes import shorten
 
@@ -95,7 +97,7 @@ def _no_recompiles(findings: Findings) -> tuple[str, str]:
 
 def print_sidelines(findings: Findings, console: Console) -> None:
     """Print everything beside the recompiles, each in a line or two; then the next command."""
-    sections = (_tuning, _failures, _others, _notices)
+    sections = (_ranks, _tuning, _failures, _others, _notices)
     for section in sections:
         lines = list(section(findings))
         if lines:
@@ -105,6 +107,14 @@ def print_sidelines(findings: Findings, console: Console) -> None:
     console.print()
     for line, runnable in _next(findings):
         console.print(line, soft_wrap=runnable)
+
+
+def _ranks(findings: Findings) -> Iterator[Text]:
+    ranks = study_ranks(findings)
+    lines = rank_lines(ranks) if ranks else iter(())
+    if first := next(lines, None):
+        yield Text.assemble(("Ranks  ", "bold"), first)
+    yield from map(Text, lines)
 
 
 def _tuning(findings: Findings) -> Iterator[Text]:
@@ -150,7 +160,8 @@ def _others(findings: Findings) -> Iterator[Text]:
     if raced:
         said = f"{wording.count(len(raced), 'variant')} compiled by up to {max(raced)} threads at once"
         yield Text(f"{said}; each is counted once, with the longest stall.", "dim")
-    yield from _by_process(findings)
+    if all(process.rank is None for process in findings.run.processes):
+        yield from _by_process(findings)
 
 
 def _first_variants(findings: Findings) -> list[MissEvent]:
@@ -159,7 +170,7 @@ def _first_variants(findings: Findings) -> list[MissEvent]:
 
 
 def _by_process(findings: Findings) -> Iterator[Text]:
-    """Ranks wait for each other: the slowest one is what a step costs."""
+    """Processes of one service lose their time side by side: the worst tells more than the sum."""
     lost: dict[str, float] = {}
     for kernel in findings.kernels:
         for event in kernel.recompiles:

@@ -90,8 +90,20 @@ def test_terms_are_explained_only_where_they_appear(tmp_path: Path) -> None:
     assert "÷16" not in text
 
 
-def test_of_several_ranks_the_worst_is_named(tmp_path: Path) -> None:
-    assert "Over 4 processes; the worst, rank 0, lost 0.72 s." in draw(scenes.ranks(tmp_path / "run"))
+def test_ranks_are_told_as_one_group_that_waits_for_its_slowest(tmp_path: Path) -> None:
+    text = flat(draw(scenes.ranks(tmp_path / "run")))
+    assert "Ranks in step, recompiles hold all 4 up for 0.75 s, 3.00 GPU-seconds." in text
+    assert "all 4 ranks missed _fused_rope_quant_per_head, each compiled it: 3 times, 0.75 s" in text
+    assert "the worst" not in text
+
+
+def test_of_several_processes_that_are_no_ranks_the_worst_is_named(tmp_path: Path) -> None:
+    run = MadeRun(tmp_path / "run")
+    for pid, stall in ((101, 0.2), (102, 0.4)):
+        kernel = run.process(pid=pid).kernel("k", "n")
+        kernel.launch(3, seconds=1.0)
+        kernel.launch(16, seconds=stall)
+    assert "Over 2 processes; the worst, pid 102, lost 0.40 s." in flat(draw(tmp_path / "run"))
 
 
 def test_threads_that_raced_are_told(tmp_path: Path) -> None:
