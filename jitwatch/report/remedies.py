@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -11,13 +12,21 @@ from rich.text import Text
 
 from jitwatch.analysis import KernelFindings
 from jitwatch.analysis.advice import advise
-from jitwatch.analysis.plan import Step, declarations, decorator
+from jitwatch.analysis.plan import Edit, Step, declarations, decorator
 from jitwatch.report import wording
 from jitwatch.rundir import Run
+from jitwatch.verify.verdicts import find_verdict, read_verdicts
+
+Row = dict[str, Any]
+"""A verdict as `jitwatch verify` kept it in the run."""
+
+PROVEN = {"harmless": "proven harmless", "costs": "proven to cost", "unknown": "not proven"}
+STYLES = {"harmless": "green", "costs": "red", "unknown": "yellow"}
 
 
 def print_remedies(kernels: Iterable[KernelFindings], run: Run, console: Console) -> None:
     """Print what to change for each kernel; nothing is promised to be harmless."""
+    verdicts = read_verdicts(run.path)
     remediable = [(kernel, advise(kernel)) for kernel in kernels if kernel.plan or advise(kernel)]
     if remediable:
         console.print()
@@ -27,7 +36,7 @@ def print_remedies(kernels: Iterable[KernelFindings], run: Run, console: Console
         console.print()
         console.print(Text.assemble(" ", (kernel.kernel.name, "bold"), "  ", (where, "dim")))
         for steps in _stages(kernel.plan):
-            _print_stage(kernel, steps, console)
+            _print_stage(kernel, steps, verdicts, console)
         for sentence in sentences:
             console.print(Padding(Text(f"· {sentence}"), (0, 0, 0, 3)))
         if arithmetic := _arithmetic(kernel):
@@ -40,16 +49,32 @@ def _stages(plan: Sequence[Step]) -> list[tuple[Step, ...]]:
     return ([plain] if plain else []) + [(step,) for step in plan if step.cautious]
 
 
-def _print_stage(kernel: KernelFindings, steps: Sequence[Step], console: Console) -> None:
+def _print_stage(
+    kernel: KernelFindings, steps: Sequence[Step], verdicts: Sequence[Row], console: Console
+) -> None:
     so_far = [edit for step in kernel.plan[: kernel.plan.index(steps[-1]) + 1] for edit in step.edits]
     written = decorator(kernel.kernel.parameters, so_far)
     style = "yellow" if steps[-1].cautious else "green"
     for line in [*_broken(written, console.width - 4), *declarations(so_far)]:
         console.print(Padding(Text(line, style), (0, 0, 0, 3)))
     console.print(Padding(Text(_effect(steps)), (0, 0, 0, 5)))
-    warned = {edit.caution: edit.parameter.name for edit in steps[-1].edits if edit.caution}
-    for caution, name in warned.items():
-        console.print(Padding(Text(f"caution, {name}: {caution}", "yellow"), (0, 0, 0, 5)))
+    remarks = dict(_remark(kernel, edit, verdicts) for step in steps for edit in step.edits)
+    for text, style in filter(None, remarks.values()):
+        console.print(Padding(Text(text, style), (0, 0, 0, 5)))
+
+
+def _remark(
+    kernel: KernelFindings, edit: Edit, verdicts: Sequence[Row]
+) -> tuple[str, tuple[str, str] | None]:
+    """What is known of an edit's cost, in its style: the verdict, else the caution; keyed to be said once."""
+    name = edit.parameter.name
+    row = find_verdict(verdicts, kernel.kernel.name, kernel.kernel.line, name, edit.remedy)
+    if row is not None:
+        text = f"{PROVEN[row['verdict']]}, {name} ({row['target']}): {row['reason']}"
+        return text, (text, STYLES[row["verdict"]])
+    if edit.caution:
+        return edit.caution, (f"caution, {name}: {edit.caution}", "yellow")
+    return name, None
 
 
 def _broken(written: str, width: int) -> list[str]:

@@ -35,7 +35,14 @@ LOST = ("JITWATCH_", "TRITON_INTERPRET")
 class Pool:
     """Compiles in worker processes, which it keeps; each distinct job once, whoever asks. Close it after use."""
 
-    def __init__(self, python: str | None = None, workers: int | None = None, cwd: str | None = None) -> None:
+    def __init__(
+        self,
+        python: str | None = None,
+        workers: int | None = None,
+        cwd: str | None = None,
+        time_limit: float = TIME_LIMIT,
+    ) -> None:
+        self.time_limit = time_limit
         self.python = python or sys.executable
         self.size = workers or max(1, min(2, os.cpu_count() or 1))
         self.cwd = cwd if cwd and os.path.isdir(cwd) else None
@@ -77,7 +84,7 @@ class Pool:
         except IndexError:
             worker = Worker(self.python, self.cwd)
             self._all.append(worker)
-        answer = worker.ask(text)
+        answer = worker.ask(text, self.time_limit)
         if not worker.dead:
             self._idle.append(worker)
         return answer
@@ -106,13 +113,19 @@ class Worker:
             self.process, self.dead = None, True
             self.reason = f"cannot start {python}: {error.strerror}"
 
-    def ask(self, job: str) -> Mapping[str, Any]:
+    def ask(self, job: str, time_limit: float) -> Mapping[str, Any]:
         """Answer to one job, whatever becomes of the process."""
         if self.process is None:
             return {"failed": self.reason, "stage": "find"}
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        timer = threading.Timer(TIME_LIMIT, self.process.kill)
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            self.kill()
+
+        timer = threading.Timer(time_limit, expire)
         timer.start()
         try:
             self.process.stdin.write(job + "\n")
@@ -121,13 +134,12 @@ class Worker:
         except OSError:
             line = ""
         finally:
-            timed_out = not timer.is_alive()
             timer.cancel()
         if line.endswith("\n"):
             answer: Mapping[str, Any] = json.loads(line)
             return answer
         self.dead = True
-        return {"failed": self._last_words(timed_out), "stage": "find"}
+        return {"failed": self._last_words(time_limit if expired.is_set() else None), "stage": "find"}
 
     def stop(self) -> None:
         """End the process; its input ends."""
@@ -144,11 +156,11 @@ class Worker:
         if self.process is not None:
             self.process.kill()
 
-    def _last_words(self, timed_out: bool) -> str:
+    def _last_words(self, time_limit: float | None) -> str:
         assert self.process is not None
         code = self.process.wait()
-        if timed_out:
-            return f"not compiled within {TIME_LIMIT:.0f} s"
+        if time_limit is not None:
+            return f"not compiled within {time_limit:.0f} s"
         if code < 0:
             return f"the compiling process was ended by signal {-code}"
         return f"{self.python} cannot run the compiler (exit code {code}); set JITWATCH_DEBUG=1 to see why"

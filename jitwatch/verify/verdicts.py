@@ -132,3 +132,11 @@ def read_verdicts(run: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError):
         return []
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def find_verdict(
+    rows: Iterable[dict[str, Any]], kernel: str, line: int, parameter: str, remedy: Remedy
+) -> dict[str, Any] | None:
+    """The row of ``read_verdicts`` on a remedy, or None. `line`: of the kernel's ``def``, which tells of an edit."""
+    wanted = {"kernel": kernel, "line": line, "parameter": parameter, "remedy": remedy.value}
+    return next((row for row in rows if row.items() >= wanted.items()), None)

@@ -24,6 +24,7 @@ from jitwatch.specialization import Remedy
 from jitwatch.verify import Pool, Verdict, verify_remedies
 from jitwatch.verify.figures import Access
 from jitwatch.verify.files import kernel_source, requests_of_kernel
+from jitwatch.verify.requests import job_of
 from jitwatch.verify.wanted import Wanted
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE | Contiguity.UNIT
@@ -33,6 +34,9 @@ OTHER_VENDOR = "backend"
 
 LARGEST = 12
 """Run-time integers of a kernel that is still taken: more compile for minutes."""
+
+SLOWEST = 20.0
+"""Seconds that one of its compiles may take."""
 
 
 def cut_out(path: Path, folder: Path) -> Path | None:
@@ -92,10 +96,12 @@ def integers_verified(
         return "no run-time integer", []
     if len(requests) > LARGEST:
         return "too many integers", []
+    base = pool.answer(job_of(source, requests[0].forms[0], "cuda:90"))
+    if "failed" in base:
+        return f"does not compile: {base['failed'][:90]}", []
     verdicts = verify_remedies(requests, "cuda:90", pool=pool)
-    if verdicts[0].before is None:
-        return f"does not compile: {verdicts[0].reason[:90]}", []
-    if not any(max(verdicts[0].before.widths(*MOVES), default=0) > bits for bits in (32,)):
+    before = verdicts[0].before
+    if before is None or max(before.widths(*MOVES), default=0) <= 32:
         return "not vectorised", []
     return None, verdicts
 
@@ -111,7 +117,7 @@ def main() -> int:
     table: Counter[tuple[bool, bool]] = Counter()
     left_out: Counter[str] = Counter()
     taken = agreeing = 0
-    with tempfile.TemporaryDirectory() as folder, Pool() as pool:
+    with tempfile.TemporaryDirectory() as folder, Pool(time_limit=SLOWEST) as pool:
         for project, kernel, path in kernels_of(trees, seed=0):
             if taken == number:
                 break

@@ -120,6 +120,14 @@ def test_a_run_is_verified_on_its_recorded_variants_and_keeps_the_verdicts(
     assert verdicts["num_rows"]["verdict"] == "harmless"
     assert verdicts["length"]["verdict"] == "harmless"
     assert json.loads((run.directory / "verdicts.json").read_text()) == rows(got)
+    report = subprocess.run(
+        [sys.executable, "-m", "jitwatch", "report", run.directory],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "proven harmless, num_rows (cuda:90)" in report
+    assert "proven to cost, n (cuda:90)" in report
 
 
 def test_a_run_of_thirty_variants_is_verified_cold_within_a_minute(write: Write, profile: Profile) -> None:
@@ -129,3 +137,15 @@ def test_a_run_of_thirty_variants_is_verified_cold_within_a_minute(write: Write,
     got = verify(run.directory, "--format", "json", TRITON_CACHE_DIR=str(write("", "cold/x").parent))
     assert time.monotonic() - started < 60
     assert {row["verdict"] for row in rows(got)} == {"harmless", "costs"}
+
+
+def test_the_example_servers_mistakes_are_mended_without_harm(profile: Profile) -> None:
+    server = Path(__file__).parents[2] / "examples" / "serve.py"
+    run = profile(server, "--demo")
+    assert run.code == 0, run.stderr
+    found = {
+        (row["kernel"], row["parameter"]): row for row in rows(verify(run.directory, "--format", "json"))
+    }
+    assert found["embed_kernel", "num_tokens"]["verdict"] == "harmless"
+    assert found["rotary_cache_kernel", "num_tokens"]["verdict"] == "harmless"
+    assert {row["verdict"] for row in found.values()} == {"harmless"}

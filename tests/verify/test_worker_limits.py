@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,6 +78,32 @@ def test_an_interpreter_that_cannot_run_is_unknown(write: Write) -> None:
         verdict = verdict_on(write(KERNEL), pool)
     assert verdict.outcome is Outcome.UNKNOWN
     assert "cannot start /no/such/python" in verdict.reason
+
+
+def test_a_module_that_never_ends_its_import_is_given_up(write: Write) -> None:
+    path = write("import time; time.sleep(600)\n" + KERNEL)
+    with Pool(workers=1, time_limit=1.5) as pool:
+        assert verdict_on(path, pool).reason == "not compiled within 2 s"
+
+
+def test_a_killed_command_leaves_no_worker_behind(write: Write, tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    path = write(
+        f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)\n" + KERNEL
+    )
+    command = subprocess.Popen([sys.executable, "-m", "jitwatch", "verify", f"{path}::kernel"])
+    wait_until(lambda: told.exists() and told.read_text() != "")
+    command.kill()
+    command.wait()
+    wait_until(lambda: not Path("/proc", told.read_text()).exists())
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    """Give it 30 s."""
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_a_script_is_imported_without_running_and_its_prints_disturb_nothing(
