@@ -1,0 +1,185 @@
+"""Sorts the slots by expert, on the GPU, in one launch whose shape follows from the number of slots alone.
+
+A slot is one of a token's k choices, numbered ``token * k + choice``. A block is up to ``BLOCK_M`` slots of one
+expert: what one row of programs of a GEMM works on. Every program ranks one chunk of slots by comparing all pairs,
+and counts the slots of the other chunks by itself. So nothing is shared between programs, nothing is waited for,
+and the order is the same each time. The other programs of the launch quantize the layer's input meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from jitwatch.kernels.fused_moe.quantize import quantize_row
+
+CHUNK = 128
+"""Slots a program ranks. All pairs are 16,384 comparisons, below a microsecond; of 512 they would be ten."""
+
+HISTOGRAM = tl.constexpr(1024)
+"""Slots counted at a time."""
+
+NO_EXPERT = tl.constexpr(1 << 30)
+"""Sorts after every expert: slots past the end, and those of other ranks."""
+
+
+@triton.jit
+def local_expert(ids_ptr, map_ptr, slot, live, MAPPED: tl.constexpr):
+    """The local number of each slot's expert, or ``NO_EXPERT``."""
+    expert = tl.load(ids_ptr + slot, mask=live, other=-1).to(tl.int32)
+    if MAPPED:
+        expert = tl.load(map_ptr + expert, mask=expert >= 0, other=-1).to(tl.int32)
+    return tl.where(expert >= 0, expert, NO_EXPERT)
+
+
+@triton.jit
+def count_pairs(matches):
+    """How many of the other slots [:, i] match each slot [j, :]."""
+    return tl.sum(matches.to(tl.int32), axis=1)
+
+
+@triton.jit
+def count_slots(ids_ptr, map_ptr, first, last, BINS: tl.constexpr, MAPPED: tl.constexpr):
+    """Slots of each expert among ``first .. last``; the last bin holds those of none."""
+    counts = tl.zeros((BINS,), tl.int32)
+    for start in range(first, last, HISTOGRAM):
+        slot = start + tl.arange(0, HISTOGRAM)
+        expert = local_expert(ids_ptr, map_ptr, slot, slot < last, MAPPED)
+        counts += tl.histogram(tl.minimum(expert, BINS - 1), BINS)
+    return tl.where(tl.arange(0, BINS) == BINS - 1, 0, counts)
+
+
+@triton.jit
+def write_blocks(table_ptr, block, expert, first, rows, opens):
+    """Write the entry of each block that a slot opens: its expert, where its slots start, and how many."""
+    entry = table_ptr + 1 + 3 * block
+    tl.store(entry, expert, mask=opens)
+    tl.store(entry + 1, first, mask=opens)
+    tl.store(entry + 2, rows, mask=opens)
+
+
+@triton.jit
+def align_one_chunk(expert, slots_ptr, table_ptr, BLOCK_M: tl.constexpr, CHUNK: tl.constexpr):
+    """Align a batch of at most ``CHUNK`` slots: every number is a count of pairs, whatever the experts' number."""
+    slot = tl.arange(0, CHUNK)
+    live = expert < NO_EXPERT
+    same = expert[:, None] == expert[None, :]
+    before = expert[None, :] < expert[:, None]
+    rank = count_pairs(same & (slot[None, :] < slot[:, None]))
+    opens = live & (rank % BLOCK_M == 0)
+    first = count_pairs(before) + rank
+    block = count_pairs(before & opens[None, :]) + rank // BLOCK_M
+    tl.store(slots_ptr + first, slot, mask=live)
+    rows = tl.minimum(count_pairs(same) - rank, BLOCK_M)
+    write_blocks(table_ptr, block, expert, first, rows, opens)
+    tl.store(table_ptr, tl.sum(opens.to(tl.int32)))
+
+
+@triton.jit
+def align_chunk(
+    ids_ptr,
+    map_ptr,
+    slots_ptr,
+    table_ptr,
+    num_slots,
+    chunk,
+    BINS: tl.constexpr,
+    MAPPED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """Align one chunk of a larger batch."""
+    earlier = count_slots(ids_ptr, map_ptr, 0, chunk * CHUNK, BINS, MAPPED)
+    total = earlier + count_slots(ids_ptr, map_ptr, chunk * CHUNK, num_slots, BINS, MAPPED)
+    blocks = tl.cdiv(total, BLOCK_M)
+    start = tl.cumsum(total, 0) - total
+    first_block = tl.cumsum(blocks, 0) - blocks
+    if chunk == 0:
+        tl.store(table_ptr, tl.sum(blocks))
+
+    within = tl.arange(0, CHUNK)
+    slot = chunk * CHUNK + within
+    expert = local_expert(ids_ptr, map_ptr, slot, slot < num_slots, MAPPED)
+    live = expert < NO_EXPERT
+    same = expert[:, None] == expert[None, :]
+    own = tl.minimum(expert, BINS - 1)
+    rank = count_pairs(same & (within[None, :] < within[:, None])) + tl.gather(earlier, own, 0)
+    first = tl.gather(start, own, 0) + rank
+    tl.store(slots_ptr + first, slot, mask=live)
+    rows = tl.minimum(tl.gather(total, own, 0) - rank, BLOCK_M)
+    block = tl.gather(first_block, own, 0) + rank // BLOCK_M
+    write_blocks(table_ptr, block, expert, first, rows, live & (rank % BLOCK_M == 0))
+
+
+@triton.jit(do_not_specialize=["ids_ptr", "map_ptr", "num_slots", "num_chunks"])
+def prepare_kernel(
+    ids_ptr,
+    map_ptr,
+    slots_ptr,
+    table_ptr,
+    x_ptr,
+    q_ptr,
+    scale_ptr,
+    num_slots: tl.int32,
+    num_chunks: tl.int32,
+    BINS: tl.constexpr,
+    MAPPED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    CHUNK: tl.constexpr,
+    ONE_CHUNK: tl.constexpr,
+    QUANTIZED: tl.constexpr,
+    WIDTH: tl.constexpr,
+    SCHEME: tl.constexpr,
+    ROW_BLOCK: tl.constexpr,
+    OVERLAP: tl.constexpr,
+):
+    """The first ``num_chunks`` programs align a chunk each; each of the others quantizes one row of ``x``."""
+    if OVERLAP:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    if program < num_chunks:
+        if ONE_CHUNK:
+            slot = tl.arange(0, CHUNK)
+            expert = local_expert(ids_ptr, map_ptr, slot, slot < num_slots, MAPPED)
+            align_one_chunk(expert, slots_ptr, table_ptr, BLOCK_M, CHUNK)
+        else:
+            align_chunk(
+                ids_ptr, map_ptr, slots_ptr, table_ptr, num_slots, program, BINS, MAPPED, BLOCK_M, CHUNK
+            )
+    elif QUANTIZED:
+        quantize_row(x_ptr, q_ptr, scale_ptr, program - num_chunks, WIDTH, SCHEME, ROW_BLOCK)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Slots in the order of their experts, and the blocks they make up. Sizes follow from M, k, E, BLOCK_M."""
+
+    slots: torch.Tensor
+    """int32 [M * k]: slot numbers; what lies past the blocks' slots is not written."""
+    table: torch.Tensor
+    """int32 [1 + 3 * most blocks]: how many blocks, then expert, first place in ``slots`` and rows of each."""
+    most_blocks: int
+
+    @classmethod
+    def empty(cls, slots: int, experts: int, block_m: int, device: torch.device) -> Alignment:
+        """Room for any routing of that many slots."""
+        most = most_blocks(slots, experts, block_m)
+        return cls(
+            torch.empty(slots, dtype=torch.int32, device=device),
+            torch.empty(1 + 3 * most, dtype=torch.int32, device=device),
+            most,
+        )
+
+
+def most_blocks(slots: int, experts: int, block_m: int) -> int:
+    """The most blocks that any routing needs: each expert in use may leave one block partly filled."""
+    return min(slots, slots // block_m + min(experts, slots))
+
+
+def bins(experts: int) -> int:
+    """Bins of the histogram: the experts and one for none, a power of two, at least a warp."""
+    return max(32, int(triton.next_power_of_2(experts + 1)))

@@ -1,0 +1,165 @@
+"""The checked entry point: validates, allocates, launches. Nothing here waits for the GPU."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+import triton
+
+from jitwatch.kernels.fused_moe import alignment, kernel
+from jitwatch.kernels.fused_moe.alignment import CHUNK, Alignment
+from jitwatch.kernels.fused_moe.checks import check_experts, check_inputs
+from jitwatch.kernels.fused_moe.constants import SUM_BLOCK, Layer, layer_of
+from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
+from jitwatch.kernels.fused_moe.quantize import quantize_kernel
+from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, default_plan, rows_per_expert
+
+
+def fused_moe(
+    x: torch.Tensor,
+    experts: Experts,
+    topk_ids: torch.Tensor,
+    topk_weights: torch.Tensor,
+    *,
+    expert_map: torch.Tensor | None = None,
+    plan: Plan | None = None,
+    accumulation: Accumulation = Accumulation.EXACT,
+) -> torch.Tensor:
+    """Send each token through its top-k experts and sum what comes back, weighted.
+
+    ``x`` [M, K], contiguous; ``topk_ids`` int32 or int64 [M, k], -1 for no expert, numbers in range (not checked:
+    that would wait for the device); ``topk_weights`` fp32 [M, k]; ``expert_map`` int32 [all experts] gives the
+    local number of an expert, -1 for one of another rank. Returns [M, K] of ``x``'s type. May be captured in a
+    CUDA graph. Raises JitwatchError on inputs it cannot take.
+    """
+    check_experts(experts)
+    check_inputs(x, experts, topk_ids, topk_weights, expert_map)
+    out = torch.empty_like(x)
+    if x.shape[0] > 0:
+        layer = layer_of(experts, topk_ids.shape[1], expert_map is not None, accumulation, overlaps(x.device))
+        Run(x, experts, topk_ids, topk_weights, expert_map, plan or plan_of(layer, x.shape[0]), layer).launch(
+            out
+        )
+    return out
+
+
+def plan_of(layer: Layer, tokens: int) -> Plan:
+    """The plan for that many tokens."""
+    rows = rows_per_expert(tokens, layer.top_k, layer.experts)
+    return default_plan(layer.scheme, rows, layer.hidden, layer.inner)
+
+
+def overlaps(device: torch.device) -> bool:
+    """Whether a kernel may start while the one before it ends (programmatic dependent launch, SM90 and later)."""
+    if device.type != "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
+        return False
+    if not hasattr(triton.language.extra.cuda, "gdc_wait"):
+        return False
+    major, _ = torch.cuda.get_device_capability(device)
+    return bool(major >= 9)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call's inputs, checked, and how to go about it."""
+
+    x: torch.Tensor
+    experts: Experts
+    topk_ids: torch.Tensor
+    topk_weights: torch.Tensor
+    expert_map: torch.Tensor | None
+    plan: Plan
+    layer: Layer
+
+    @property
+    def slots(self) -> int:
+        """Tokens times experts a token."""
+        return int(self.topk_ids.numel())
+
+    def launch(self, out: torch.Tensor) -> None:
+        """Four launches for static scales or none; the dynamic schemes quantize between the GEMMs, in a fifth."""
+        aligned = Alignment.empty(self.slots, self.experts.count, self.plan.block_m, self.x.device)
+        rows, scale = self.prepare(aligned)
+        inner, inner_scale = self.gate_up(aligned, rows, scale), self.experts.inner_scale
+        if self.layer.quantizes_between:
+            inner, inner_scale = self.quantize(inner)
+        self.sum(self.down(aligned, inner, inner_scale), out)
+
+    def prepare(self, aligned: Alignment) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Align the slots and quantize the input: the input as the first GEMM takes it, and its scale."""
+        tokens, quantized = self.x.shape[0], self.layer.quantized
+        rows = torch.empty_like(self.x, dtype=FP8) if quantized else self.x
+        scale = self.scale_of(self.x, self.experts.input_scale)
+        chunks = triton.cdiv(self.slots, CHUNK)
+        alignment.prepare_kernel[(chunks + (tokens if quantized else 0),)](
+            self.topk_ids,
+            self.expert_map,
+            aligned.slots,
+            aligned.table,
+            self.x if quantized else None,
+            rows if quantized else None,
+            scale,
+            self.slots,
+            chunks,
+            **self.layer.prepare(self.plan, self.layer.one_chunk(tokens)),
+        )
+        return rows, scale
+
+    def gate_up(self, aligned: Alignment, rows: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
+        """Launch the first GEMM: a row for each slot, fp8 already where its scale is static."""
+        static = self.layer.scheme is Scheme.TENSOR
+        inner = rows.new_empty(self.slots, self.experts.inner, dtype=FP8 if static else self.x.dtype)
+        columns = triton.cdiv(self.experts.inner, self.plan.gate_up.block_n // 2)
+        kernel.gate_up_kernel[(aligned.most_blocks * columns,)](
+            rows,
+            scale,
+            self.experts.gate_up,
+            self.experts.gate_up_scale,
+            inner,
+            self.experts.inner_scale,
+            aligned.slots,
+            aligned.table,
+            **self.layer.gate_up(self.plan),
+        )
+        return inner
+
+    def quantize(self, inner: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Quantize what is between the GEMMs with the scales it asks for."""
+        rows, scale = torch.empty_like(inner, dtype=FP8), self.scale_of(inner, None)
+        quantize_kernel[(self.slots,)](inner, rows, scale, **self.layer.quantize())
+        return rows, scale
+
+    def down(self, aligned: Alignment, inner: torch.Tensor, inner_scale: torch.Tensor | None) -> torch.Tensor:
+        """Launch the second GEMM: a row for each slot."""
+        parts = self.x.new_empty(self.slots, self.experts.hidden)
+        columns = triton.cdiv(self.experts.hidden, self.plan.down.block_n)
+        kernel.down_kernel[(aligned.most_blocks * columns,)](
+            inner,
+            inner_scale,
+            self.experts.down,
+            self.experts.down_scale,
+            parts,
+            self.topk_weights,
+            aligned.slots,
+            aligned.table,
+            **self.layer.down(self.plan),
+        )
+        return parts
+
+    def sum(self, parts: torch.Tensor, out: torch.Tensor) -> None:
+        """Add up each token's rows."""
+        tokens, hidden = out.shape
+        kernel.sum_kernel[(tokens, triton.cdiv(hidden, SUM_BLOCK))](
+            parts, self.topk_ids, self.expert_map, out, **self.layer.sum()
+        )
+
+    def scale_of(self, rows: torch.Tensor, static: torch.Tensor | None) -> torch.Tensor | None:
+        """The scheme's scale of rows of activations: given, or room for one to be written."""
+        count, width = rows.shape
+        if self.layer.scheme is Scheme.TOKEN:
+            return torch.empty(count, dtype=torch.float32, device=rows.device)
+        if self.layer.scheme is Scheme.BLOCK:
+            return torch.empty(count, triton.cdiv(width, GROUP), dtype=torch.float32, device=rows.device)
+        return static

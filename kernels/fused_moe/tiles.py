@@ -1,0 +1,88 @@
+"""How a layer is cut into programs: a tile for each GEMM, chosen by how many slots an expert gets."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from jitwatch.kernels.fused_moe.experts import GROUP, Scheme
+
+
+class Accumulation(enum.Enum):
+    """Where products of fp8 are added up when Hopper multiplies them natively (Swap-AB, or 64 rows and more).
+
+    The value is how many products may be added in the matrix unit's shorter register at a time; 0 is all.
+    """
+
+    FAST = 0
+    EXACT = 128
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What one program of a GEMM does, apart from its ``BLOCK_M``."""
+
+    block_n: int
+    """Rows of weights; in the first GEMM half of them gate, half up."""
+    block_k: int
+    """Depth of a step."""
+    warps: int
+    stages: int
+    """Steps whose operands are in shared memory at a time."""
+    group_m: int = 1
+    """Blocks that take turns at the same weights."""
+    swap_ab: bool = False
+
+    def __str__(self) -> str:
+        swapped = " swapped" if self.swap_ab else ""
+        return f"{self.block_n}x{self.block_k} warps {self.warps} stages {self.stages} group {self.group_m}{swapped}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run one layer at one number of tokens."""
+
+    block_m: int
+    """Slots of one expert in a block, the same for both GEMMs."""
+    gate_up: Tile
+    down: Tile
+
+    def __str__(self) -> str:
+        return f"block_m {self.block_m} | gate_up {self.gate_up} | down {self.down}"
+
+
+def rows_per_expert(tokens: int, top_k: int, experts: int) -> float:
+    """Slots an expert gets on average: what tiles are chosen by, as M alone says nothing about it."""
+    return tokens * top_k / experts
+
+
+STEPS = ((2.0, 16), (12.0, 16), (24.0, 32), (64.0, 64))
+"""Rows per expert up to which a block has how many rows; beyond, 128."""
+
+
+def default_plan(scheme: Scheme, rows: float, hidden: int, inner: int) -> Plan:
+    """The plan for that many rows per expert where nothing was measured.
+
+    Swapped while a block has fewer than the 64 rows of a wgmma, in fp8 alone: bf16 has no slow path to avoid.
+    """
+    block_m = next((height for most, height in STEPS if rows <= most), 128)
+    swap = scheme is not Scheme.PLAIN and block_m < 64
+    depth = depth_of(scheme, block_m)
+    if block_m < 64:
+        few = Tile(64, depth, 4, 4, 1, swap)
+        return Plan(block_m, few, few)
+    wide = Tile(128, depth, 4 if block_m == 64 else 8, 3, 8)
+    return Plan(block_m, wide, wide)
+
+
+def depth_of(scheme: Scheme, block_m: int) -> int:
+    """Depth of a step: 128 bytes of fp8, and for the block scheme one group of scales."""
+    if scheme is Scheme.PLAIN:
+        return 128 if block_m < 64 else 64
+    return GROUP
+
+
+def plans(scheme: Scheme, hidden: int, inner: int) -> tuple[Plan, ...]:
+    """Every plan that `default_plan` can return for a layer."""
+    edges = [most for most, _ in STEPS] + [STEPS[-1][0] + 1]
+    return tuple(dict.fromkeys(default_plan(scheme, rows, hidden, inner) for rows in edges))

@@ -1,0 +1,60 @@
+"""Lists what a server can ask for, so that it can have it compiled before the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jitwatch.kernels.fused_moe.constants import Constants, Layer
+from jitwatch.kernels.fused_moe.launcher import plan_of
+from jitwatch.kernels.fused_moe.tiles import Plan
+
+Choose = Callable[[Layer, int], Plan]
+"""The plan for a number of tokens; `launcher.plan_of` unless a router decides."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One compiled form of one kernel of a layer."""
+
+    kernel: str
+    constants: tuple[tuple[str, int | str | bool], ...]
+    """Constexpr arguments and options by name, sorted."""
+
+
+def variants(layer: Layer, most_tokens: int, choose: Choose = plan_of) -> tuple[Variant, ...]:
+    """Every variant that calls of 1 to ``most_tokens`` tokens can ask for; each once, in the order met.
+
+    Complete for one type of input and of ids: nothing else of a call enters a key.
+    """
+    found: dict[Variant, None] = {}
+    for plan, one_chunk in reachable(layer, most_tokens, choose):
+        for variant in of_plan(layer, plan, one_chunk):
+            found.setdefault(variant)
+    return tuple(found)
+
+
+def warm_token_counts(layer: Layer, most_tokens: int, choose: Choose = plan_of) -> tuple[int, ...]:
+    """Token counts that together ask for every variant: call the layer once at each before serving."""
+    return tuple(reachable(layer, most_tokens, choose).values())
+
+
+def reachable(layer: Layer, most_tokens: int, choose: Choose) -> dict[tuple[Plan, bool], int]:
+    """Each pair of plan and kind of alignment, with the fewest tokens that ask for it."""
+    found: dict[tuple[Plan, bool], int] = {}
+    for tokens in range(1, most_tokens + 1):
+        found.setdefault((choose(layer, tokens), layer.one_chunk(tokens)), tokens)
+    return found
+
+
+def of_plan(layer: Layer, plan: Plan, one_chunk: bool) -> list[Variant]:
+    """The variants of one call's launches."""
+    launches: list[tuple[str, Constants]] = [
+        ("prepare_kernel", layer.prepare(plan, one_chunk)),
+        ("gate_up_kernel", layer.gate_up(plan)),
+        ("down_kernel", layer.down(plan)),
+        ("sum_kernel", layer.sum()),
+    ]
+    if layer.quantizes_between:
+        launches.append(("quantize_kernel", layer.quantize()))
+    return [Variant(name, tuple(sorted(constants.items()))) for name, constants in launches]
