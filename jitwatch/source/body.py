@@ -12,7 +12,7 @@ import ast
 
 from jitwatch.source.expressions import Env, Evaluator
 from jitwatch.source.model import SILENT, Role
-from jitwatch.source.polynomial import NOTHING, Value, join, opaque, symbol
+from jitwatch.source.polynomial import NOTHING, Value, is_aligned, join, opaque, symbol
 from jitwatch.source.text import dotted
 
 
@@ -95,13 +95,13 @@ class BodyAnalysis(Evaluator):
         self._loop(node.body)
 
     def _counter(self, node: ast.For, unrolled: bool) -> Value:
-        """The loop variable: on the vector's grid when it advances by a compile-time step from an aligned start."""
+        """The loop variable: on the vector's grid when it starts there and each step keeps it there."""
         if unrolled:
             return symbol("static", id(node))
         arguments = node.iter.args if isinstance(node.iter, ast.Call) else []
         if len(arguments) == 3:
             start, step = self.evaluate(arguments[0]), self.evaluate(arguments[2])
-            if step.is_static and start.is_static and dict(step.terms) != {(): 1}:
+            if all(is_aligned(*each) for each in (*start.terms.items(), *step.terms.items())):
                 return symbol("known", id(node))
         return symbol("opaque", id(node))
 

@@ -93,13 +93,17 @@ def _listings(call: ast.Call, kind: DecoratorKind, text: SourceText) -> Iterator
 
 def read_listing(keyword: str, value: ast.expr, text: SourceText) -> Listing:
     """Read a list of parameters, with every literal found inside an expression."""
+    called = text.list_called(value.id) if isinstance(value, ast.Name) and keyword in OPT_OUTS else None
+    if called:
+        value = called[0]
     plain = isinstance(value, ast.List | ast.Tuple)
     elements = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
     entries = tuple(entry for element in elements for entry in _entries(element, text))
     literal = plain and all(isinstance(element, ast.Constant) for element in elements)
     string = isinstance(value, ast.Constant) and isinstance(value.value, str)
     form = "string" if string else {ast.List: "list", ast.Tuple: "tuple"}.get(type(value), "expression")
-    return Listing(keyword, text.span(value), form, entries, literal or string)
+    shared = called is not None and called[1] > 1
+    return Listing(keyword, text.span(value), form, entries, (literal or string) and not shared, shared)
 
 
 def _entries(element: ast.expr, text: SourceText) -> Iterator[Entry]:

@@ -175,6 +175,8 @@ def attribute(owner: str, name: str) -> Fact:
 def guess(name: str) -> Fact:
     """Fact about an argument or attribute of which only the name is known."""
     hinted = hint(name)
+    if name == "b":  # as often the second operand as a batch
+        return Fact(Origin.UNKNOWN, soft=True)
     if hinted in (NameHint.LENGTH, NameHint.WEAK_LENGTH):
         return Fact(Origin.LENGTH, soft=True)
     if hinted is NameHint.STRIDE:

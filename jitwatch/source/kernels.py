@@ -64,7 +64,9 @@ class KernelFinder:
                 or self._kind(dotted(wrapper.func if isinstance(wrapper, ast.Call) else wrapper)) is None
             ):
                 return
-            decorators.append(self._read(wrapper))
+            # triton.jit(kernel, do_not_specialize=[...]): the list is the wrapping call's own.
+            own = value.keywords and not isinstance(wrapper, ast.Call)
+            decorators.append(self._read(value if own else wrapper))
             value = value.args[0]
         name = dotted(value)
         if not decorators or not name or "." in name:

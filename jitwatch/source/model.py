@@ -101,13 +101,15 @@ class Listing:
 
     keyword: str
     span: Span
-    """Of the value."""
+    """Of the value; of the list itself where the value is the name of a module's list."""
     form: str
     """``list``, ``tuple``, ``string`` or ``expression``."""
     entries: tuple[Entry, ...]
     literal: bool
     """Every element is written out. False: a name, a conditional or a starred part hides some of them, and
     ``entries`` holds every literal found inside."""
+    shared: bool = False
+    """It stands in a module's variable that is used elsewhere too."""
 
 
 @dataclass(frozen=True)

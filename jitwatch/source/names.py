@@ -155,8 +155,8 @@ def hint(name: str) -> NameHint:
     if _TILES.search(name):
         return NameHint.TILE
     bare = tuple(part for part in parts if part not in _SHAPED)
-    if "per" in bare[1:-1] and bare[-1] in _HOLDERS:
-        return NameHint.CONSTANT
+    if "per" in bare[1:-1]:  # a share of a length only if a launch shows the length
+        return NameHint.CONSTANT if bare[-1] in _HOLDERS else NameHint.NONE
     stored = any(part in _STORES for part in parts) and "key" not in parts  # CACHE_KEY_SEQLEN keys a cache
     if stored or (parts[:1] == ("token",) and parts[-1] in ("size", "bytes")):
         return NameHint.CONSTANT
@@ -166,8 +166,6 @@ def hint(name: str) -> NameHint:
         return NameHint.CONSTANT
     if "top" in parts and "k" in parts:
         return NameHint.CONSTANT
-    if "per" in parts[1:-1] and parts[-1] in ("seq", "req", "request", "sequence", "batch"):
-        return NameHint.WEAK_CONSTANT
     if name.endswith("_OFFSET") and (name[:-7] in _LETTERS or name[:-7] == "BH"):
         return NameHint.WEAK_LENGTH
     if any(part in _STRONG for part in parts):

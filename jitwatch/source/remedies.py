@@ -1,9 +1,10 @@
-"""Which rule has the most to say about a parameter, and the edits that opt one out."""
+"""Which rule has the most to say about a parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from jitwatch.fix.changes import Kind
 from jitwatch.source.lengths import (
     ON_ALIGNMENT,
     OPT_OUT,
@@ -125,25 +126,6 @@ def _rule_for(kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str
     return "JW009" if judgement.origin is Origin.DERIVED and beside else "JW001"
 
 
-def opt_out_edits(kernel: Kernel, name: str) -> list[tuple[int, int, str]]:
-    """Return the edit that adds a parameter to the kernel's ``do_not_specialize``, none where it is no literal."""
-    jit = kernel.jit
-    listing = jit.listing(OPT_OUT)
-    if listing is None:
-        return [_new_list(kernel, name)]
-    if not listing.literal or listing.form not in ("list", "tuple"):
-        return []
-    if not listing.entries:
-        return [(listing.span.start + 1, listing.span.start + 1, f'"{name}"')]
-    end = listing.entries[-1].span.end
-    return [(end, end, f', "{name}"')]
-
-
-def _new_list(kernel: Kernel, name: str) -> tuple[int, int, str]:
-    jit, text = kernel.jit, f'{OPT_OUT}=["{name}"]'
-    if not jit.is_call:
-        return jit.span.end, jit.span.end, f"({text})"
-    if jit.keywords:
-        end = jit.keywords[-1].span.end
-        return end, end, f", {text}"
-    return jit.span.end - 1, jit.span.end - 1, text
+def demotion(kernel: Kernel, parameter: Parameter) -> Kind:
+    """What becomes of a constexpr length: it stays specialised where its divisibility carries the vector width."""
+    return Kind.RUNTIME_SPECIALIZED if costs_width(kernel, parameter) else Kind.RUNTIME

@@ -72,6 +72,15 @@ class SourceText:
         """Return the span from the start of one to the end of the other."""
         return Span(first.line, first.column, last.end_line, last.end_column, first.start, last.end)
 
+    def list_called(self, name: str) -> tuple[ast.List | ast.Tuple, int] | None:
+        """Return the list or tuple that a module's variable is assigned, if only once, and how often it is read."""
+        uses = [each.ctx for each in ast.walk(self.tree) if isinstance(each, ast.Name) and each.id == name]
+        reads = sum(isinstance(context, ast.Load) for context in uses)
+        values = [getattr(each, "value", None) for each in self.tree.body if name in _assigned(each)]
+        if len(values) == len(uses) - reads == 1 and isinstance(values[0], ast.List | ast.Tuple):
+            return values[0], reads
+        return None
+
     def _between(self, line: int, start: int, end_line: int, end: int) -> Span:
         column, end_column = self._column(line, start), self._column(end_line, end)
         return Span(line, column, end_line, end_column, self._in_file(start), self._in_file(end))
@@ -83,6 +92,12 @@ class SourceText:
         if self._encoding:
             return len(self.data[:position].decode().encode(self._encoding))
         return position + self._mark
+
+
+def _assigned(node: ast.stmt) -> list[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+    return [each.id for each in targets if isinstance(each, ast.Name)]
 
 
 def dotted(node: ast.expr) -> str:
