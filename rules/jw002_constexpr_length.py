@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.rule import Invalid, Rule, Valid
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ class ConstexprLength(Rule):
     Removing `tl.constexpr` alone is half the way: the argument is specialised then (`JW014`). A length that
     shapes a tensor or an unrolled loop cannot simply become a run-time value: loop over fixed tiles, or pass a
     bucket (a power of two) as the constexpr and the length as a bound.
+
+    ## Fix safety
+    Unsafe: it takes `tl.constexpr` off and names the argument in `do_not_specialize` (one that bounds the axis
+    contiguous in memory stays specialised). A product that was folded at compile time is computed in 32 bits
+    then, and can overflow. There is no fix where the kernel, a helper or a launch needs the value at compile time.
 
     ## References
     - flash-linear-attention pull request 669, vLLM pull request 25432: `T` and `N` demoted from constexpr
@@ -125,6 +130,19 @@ class ConstexprLength(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["T"])
+            def cumsum(x, T, BLOCK: tl.constexpr):
+                for start in range(0, T, BLOCK):
+                    tl.store(x + start + tl.arange(0, BLOCK), 0.0)
+
+            def launch(x):
+                B, T, H = x.shape
+                cumsum[(B,)](x, T=T, BLOCK=64)
+            """,
         ),
         Invalid(
             """\
@@ -146,6 +164,15 @@ class ConstexprLength(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_seqs"])
+            def rows(x, num_seqs, W: tl.constexpr):
+                sequence = tl.program_id(0) % num_seqs
+                tl.store(x + sequence * W + tl.arange(0, W), 0.0)
+            """,
         ),
         Invalid(
             """\
@@ -171,6 +198,19 @@ class ConstexprLength(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_blocks"])
+            def insert(pages, num_blocks):
+                block = tl.program_id(0)
+                if block < num_blocks:
+                    tl.store(pages + block, 0.0)
+
+            def launch(pages, kv_cache):
+                insert[(8,)](pages, num_blocks=kv_cache.shape[0])
+            """,
         ),
     )
 
@@ -185,7 +225,8 @@ class ConstexprLength(Rule):
                     yield self._finding(module, kernel, parameter, judgement)
 
     def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
-        from jitwatch.source import wording
+        from jitwatch.fix.changes import Change
+        from jitwatch.source import remedies, wording
         from jitwatch.source.model import Origin
 
         where = wording.origin(judgement)
@@ -200,4 +241,6 @@ class ConstexprLength(Rule):
             kernel=kernel.name,
             parameter=parameter.name,
             remedy=wording.demotion_advice(kernel, parameter),
+            applicability=Applicability.UNSAFE,
+            change=Change(kernel.key, parameter.name, remedies.demotion(kernel, parameter)),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.rule import Invalid, Rule, Valid
 
 if TYPE_CHECKING:
@@ -46,6 +46,10 @@ class LengthInAutotuneKey(Rule):
     matmul[grid](a, b, c, M, N, K, M_BUCKET=triton.next_power_of_2(M))
     ```
     Or leave the length out of the key.
+
+    ## Fix safety
+    Unsafe: it leaves the length out of the key, so that the configuration which wins at the first length serves
+    all of them.
 
     ## References
     - flash-linear-attention pull request 535, lmdeploy pull request 1353, gemlite commit 8f4372986e
@@ -112,6 +116,20 @@ class LengthInAutotuneKey(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.autotune(configs=[triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64})], key=["K"])
+            @triton.jit(do_not_specialize=["M"])
+            def matmul(a, M, K, BLOCK: tl.constexpr):
+                for row in range(M):
+                    tl.store(a + row * K + tl.arange(0, BLOCK), 0.0)
+
+            def launch(a):
+                M, K = a.shape
+                matmul[(1,)](a, M, K)
+            """,
         ),
     )
 
@@ -131,6 +149,7 @@ class LengthInAutotuneKey(Rule):
         judgement: Judgement,
         configurations: int | None,
     ) -> Finding:
+        from jitwatch.fix.changes import Change, Kind
         from jitwatch.source import lengths, wording
 
         count = f"all {configurations} configurations" if configurations else "every configuration"
@@ -146,4 +165,6 @@ class LengthInAutotuneKey(Rule):
             parameter=parameter.name,
             remedy=f"put a bucket into the key, such as next_power_of_2({parameter.name}) passed under its own name "
             "and opted out, or leave it out of the key",
+            applicability=Applicability.UNSAFE,
+            change=Change(kernel.key, parameter.name, Kind.LEAVE_KEY),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.rule import Invalid, Rule, Valid
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class DeadParameter(Rule):
     def copy(x, y, BLOCK: tl.constexpr):
         ...
     ```
+
+    ## Fix safety
+    Unsafe: the parameter goes out of the signature and of every launch, and a launch outside the linted files
+    would break. Where the kernel is used in another way, or no launch is seen, it stays and is opted out.
 
     ## References
     - flash-linear-attention pull request 764, vLLM pull request 25432, aiter pull requests 1233 and 2414: dead
@@ -96,6 +100,42 @@ class DeadParameter(Rule):
             import triton
             import triton.language as tl
 
+            @triton.jit(do_not_specialize=["T"])
+            def scale(x, T, n_rows, WIDTH: tl.constexpr):
+                for row in range(T):
+                    tl.store(x + row * WIDTH + tl.arange(0, WIDTH), 0.0)
+
+            def launch(x, T):
+                scale[(1,)](x, T, x.shape[0], WIDTH=64)  # one program
+            """,
+            (
+                (
+                    5,
+                    17,
+                    (
+                        "nothing in `scale` reads `n_rows` (`x.shape[0]`), but 1, multiples of 16 and "
+                        "all other values of it compile the same code apart"
+                    ),
+                ),
+            ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["T"])
+            def scale(x, T, WIDTH: tl.constexpr):
+                for row in range(T):
+                    tl.store(x + row * WIDTH + tl.arange(0, WIDTH), 0.0)
+
+            def launch(x, T):
+                scale[(1,)](x, T, WIDTH=64)  # one program
+            """,
+        ),
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
             @triton.jit
             def copy(x, y, batch: tl.constexpr, BLOCK: tl.constexpr):
                 offsets = tl.arange(0, BLOCK)
@@ -111,6 +151,15 @@ class DeadParameter(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["batch"])
+            def copy(x, y, batch, BLOCK: tl.constexpr):
+                offsets = tl.arange(0, BLOCK)
+                tl.store(y + offsets, tl.load(x + offsets))
+            """,
         ),
         Invalid(
             """\
@@ -139,6 +188,22 @@ class DeadParameter(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit
+            def inner(x, unused):
+                tl.store(x, 0.0)
+
+            @triton.jit(do_not_specialize=["n_tokens"])
+            def outer(x, n_tokens):
+                n_rows = tl.load(x)
+                inner(x, n_tokens)
+
+            def launch(x):
+                outer[(1,)](x, x.shape[0])
+            """,
         ),
         Invalid(
             """\
@@ -161,6 +226,16 @@ class DeadParameter(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["seq_len"])
+            def fill(x, lengths, seq_len):
+                seq_len = tl.load(lengths + tl.program_id(0))
+                for row in range(seq_len):
+                    tl.store(x + row, 0.0)
+            """,
         ),
     )
 
@@ -173,6 +248,7 @@ class DeadParameter(Rule):
                 yield self._finding(module, kernel, parameter, judgement)
 
     def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
+        from jitwatch.fix.changes import Change, Kind
         from jitwatch.source import lengths, wording
         from jitwatch.source.model import Role
 
@@ -183,9 +259,13 @@ class DeadParameter(Rule):
         cost = "1, multiples of 16 and all other values of it compile the same code apart"
         if parameter.is_constexpr:
             cost = "every new value of it compiles the same code again"
+        kind = Kind.RUNTIME if parameter.is_constexpr else Kind.OPT_OUT
+        keep = Change(kernel.key, parameter.name, kind)
+        change = Change(kernel.key, parameter.name, Kind.DROP, otherwise=keep)
         remedy = "drop the parameter"
         if lengths.is_tuned_on(kernel, parameter.name):
             remedy = "a decorator looks at it: keep it as a run-time argument named in do_not_specialize"
+            change = keep
         return self.finding(
             module,
             parameter.span,
@@ -193,4 +273,6 @@ class DeadParameter(Rule):
             kernel=kernel.name,
             parameter=parameter.name,
             remedy=remedy,
+            applicability=Applicability.UNSAFE,
+            change=change,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.rule import Invalid, Rule, Valid
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class ConstexprFedFromLength(Rule):
     scan[grid](x, num_chunks=triton.cdiv(T, 64), BLOCK=64)
     ```
     Or a bucket that is bounded: `min(1024, triton.next_power_of_2(T))`.
+
+    ## Fix safety
+    Unsafe: as for `JW002`, the constexpr becomes a run-time argument that is not specialised. There is no fix for a
+    power of two, which is meant to size something in the code, or for an option of the launch.
 
     ## References
     - FlagGems pull request 862: `ceil_div(numel, num_experts)` as a constexpr
@@ -123,6 +127,19 @@ class ConstexprFedFromLength(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["NUM_CHUNKS"])
+            def scan(x, NUM_CHUNKS, BLOCK: tl.constexpr):
+                for chunk in range(NUM_CHUNKS):
+                    tl.store(x + chunk * BLOCK + tl.arange(0, BLOCK), 0.0)
+
+            def launch(x):
+                T = x.shape[0]
+                scan[(1,)](x, triton.cdiv(T, 64), BLOCK=triton.next_power_of_2(T), num_warps=triton.next_power_of_2(T))
+            """,
         ),
         Invalid(
             """\
@@ -145,6 +162,15 @@ class ConstexprFedFromLength(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.heuristics({"GRID": lambda args: triton.cdiv(args["n_rows"], 64)})
+            @triton.jit(do_not_specialize=["n_rows", "GRID"])
+            def fill(x, n_rows, GRID):
+                tl.store(x + tl.program_id(0) % GRID, n_rows)
+            """,
         ),
     )
 
@@ -160,8 +186,11 @@ class ConstexprFedFromLength(Rule):
     def _constexpr(
         self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement
     ) -> Finding:
-        from jitwatch.source import wording
+        from jitwatch.fix.changes import Change
+        from jitwatch.source import remedies, wording
+        from jitwatch.source.model import Cardinality
 
+        bucket = judgement.cardinality is Cardinality.LOG2  # its size is meant to be one of the code
         shown = judgement.settled or judgement.value
         return self.finding(
             judgement.launch.path if judgement.launch else module,
@@ -171,6 +200,10 @@ class ConstexprFedFromLength(Rule):
             kernel=kernel.name,
             parameter=parameter.name,
             remedy=wording.feeding_advice(kernel, parameter, judgement),
+            applicability=Applicability.DISPLAY if bucket else Applicability.UNSAFE,
+            change=None
+            if bucket
+            else Change(kernel.key, parameter.name, remedies.demotion(kernel, parameter)),
         )
 
     def _options(self, project: Project, kernel: Kernel) -> Iterator[Finding]:

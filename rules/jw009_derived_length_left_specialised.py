@@ -133,7 +133,8 @@ class DerivedLengthLeftSpecialised(Rule):
                 yield self._finding(module, kernel, parameter, judgement)
 
     def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
-        from jitwatch.source import remedies, wording
+        from jitwatch.fix.changes import Change, Kind
+        from jitwatch.source import wording
 
         return self.finding(
             module,
@@ -145,5 +146,5 @@ class DerivedLengthLeftSpecialised(Rule):
             parameter=parameter.name,
             remedy=wording.opt_out_advice(parameter),
             applicability=Applicability.UNSAFE,
-            edits=remedies.opt_out_edits(kernel, parameter.name),
+            change=Change(kernel.key, parameter.name, Kind.OPT_OUT),
         )

@@ -100,11 +100,20 @@ _HARMLESS = frozenset({("builtins", "frozenset"), ("_operator", "or_")})
 """``or_``: some releases of Python pickle a Flag as the members that make it up."""
 
 
+_DATA = (
+    "jitwatch.source.model",
+    "jitwatch.lint.finding",
+    "jitwatch.lint.discovery",
+    "jitwatch.fix.changes",
+)
+"""Modules of the model and the findings."""
+
+
 class _Restricted(pickle.Unpickler):
     """Builds the data classes and enums of the model and the findings, and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module in ("jitwatch.source.model", "jitwatch.lint.finding", "jitwatch.lint.discovery"):
+        if module in _DATA:
             return super().find_class(module, name)
         if (module, name) in _HARMLESS:
             return super().find_class(module, name)
@@ -115,7 +124,9 @@ class _Restricted(pickle.Unpickler):
 def version_digest() -> bytes:
     """Digest of everything that a result depends on besides the linted files and their settings."""
     package = Path(__file__).parent.parent
-    files = [file for part in ("source", "lint", "rules") for file in sorted((package / part).glob("*.py"))]
+    files = [
+        file for part in ("source", "lint", "fix", "rules") for file in sorted((package / part).glob("*.py"))
+    ]
     others = {sys.modules[type(rule).__module__].__file__ for rule in registry.all_rules().values()}
     files += [Path(file) for file in sorted(filter(None, others)) if Path(file).parent != package / "rules"]
     contents = (file.read_bytes() for file in files)

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from jitwatch.fix.text import settle
 from jitwatch.lint.analysis import Progress, analyse, check_syntax, internal_error
 from jitwatch.lint.cache import Cache, digest, dumps
 from jitwatch.lint.config import Configuration
 from jitwatch.lint.discovery import Problem, discover
-from jitwatch.lint.edits import settle
 from jitwatch.lint.evidence import Recording, with_evidence
 from jitwatch.lint.finding import Finding
 from jitwatch.lint.registry import all_rules
@@ -36,6 +36,8 @@ class Outcome:
     """Notebooks left out."""
     sources: Mapping[str, bytes] = field(default_factory=dict)
     """Contents of the files that were parsed."""
+    project: Project | None = None
+    """What the files say, when ``Options.keep_project`` asks for it."""
 
     @property
     def shown(self) -> tuple[Finding, ...]:
@@ -59,6 +61,10 @@ class Options:
     progress: Progress | None = None
     recording: Recording | None = None
     """A profiled run to hold the findings against."""
+    overlay: Mapping[str, bytes] = field(default_factory=dict)
+    """Contents that take the place of those on disk."""
+    keep_project: bool = False
+    """Whoever applies fixes needs the kernels and launches, too."""
 
 
 def lint_paths(paths: Iterable[str], configuration: Configuration, options: Options | None = None) -> Outcome:
@@ -66,6 +72,9 @@ def lint_paths(paths: Iterable[str], configuration: Configuration, options: Opti
     options = options or Options()
     found = discover(paths, configuration, force_exclude=options.force_exclude)
     sources = read_sources(_context(configuration) | found.files, configuration)
+    for path in options.overlay.keys() & sources.read:
+        named, decorators = found.files.get(path, False), configuration.decorators(path)
+        sources.add(path, options.overlay[path], named=named, decorators=decorators)
     outcome = _only(found.files, _lint(sources, configuration, options))
     return replace(outcome, problems=(*outcome.problems, *found.problems), notebooks=found.notebooks)
 
@@ -109,7 +118,7 @@ def _only(files: Collection[str], outcome: Outcome) -> Outcome:
 def _lint(sources: Sources, configuration: Configuration, options: Options) -> Outcome:
     """Answer from the cache when nothing has changed since a run over the same files."""
     cache = options.cache
-    if cache is None or options.recording is not None:
+    if cache is None or options.recording is not None or options.keep_project:
         return _run(sources, configuration, options)
     name = digest("run", *sorted(sources.screened), *sorted(sources.others))
     content = _content(sources, configuration)
@@ -166,6 +175,7 @@ def _run(sources: Sources, configuration: Configuration, options: Options) -> Ou
         read=frozenset(sources.read),
         kernels_in={path: len(module.kernels) for path, module in modules.items() if module.kernels},
         sources=contents,
+        project=project if options.keep_project else None,
     )
 
 
@@ -199,10 +209,19 @@ def _check(
         )
     findings: list[Finding] = []
     for path, source in contents.items():
-        settled = (replace(f, edits=tuple(settle(source, edit) for edit in f.edits)) for f in found[path])
+        settled = (_settled(finding, source, project, contents) for finding in found[path])
         findings += _suppress(path, source, sorted(settled), codes[path])
     ordered = sorted(findings) if recording is None else with_evidence(findings, recording)
     return ordered, list(problems.values())
+
+
+def _settled(finding: Finding, source: bytes, project: Project, contents: Mapping[str, bytes]) -> Finding:
+    """Turn what a rule proposes into edits of the files as they are."""
+    if finding.change is not None:
+        from jitwatch.fix.plan import with_edits
+
+        return with_edits(finding, project, contents)
+    return replace(finding, edits=tuple(settle(source, edit) for edit in finding.edits))
 
 
 def _apply_rules(

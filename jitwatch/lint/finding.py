@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from jitwatch.fix.changes import Change
 
 
 class Applicability(str, enum.Enum):
@@ -19,12 +22,14 @@ class Applicability(str, enum.Enum):
 
 
 class Edit(NamedTuple):
-    """Replace the bytes ``start:end`` of the finding's file with ``text`` (``start == end`` inserts)."""
+    """Replace the bytes ``start:end`` of a file with ``text`` (``start == end`` inserts)."""
 
     start: int
     end: int
     text: str | None
     """None takes an element out of a list, with its comma: the engine, which has the bytes, sees which one."""
+    path: str = ""
+    """Of another file than the finding's."""
 
 
 class Place(NamedTuple):
@@ -87,7 +92,9 @@ class Finding:
     """What to write instead."""
     applicability: Applicability = Applicability.DISPLAY
     edits: tuple[Edit, ...] = ()
-    """All of them or none: they belong to one change of the finding's own file, and do not overlap."""
+    """All of them or none: they belong to one change, and do not overlap."""
+    change: Change | None = field(default=None, compare=False)
+    """What the edits do to a kernel; None for an edit of another kind. A rule gives the one or the other."""
     suppressed: bool = False
     """A comment in the source says to leave it. Kept: SARIF reports it, JW100 counts it."""
     reason: str = ""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from pathlib import Path
 
-from jitwatch.errors import JitwatchError
-from jitwatch.lint.edits import apply_edits
+from jitwatch.fix.files import replace_file
+from jitwatch.fix.text import apply_edits
 from jitwatch.lint.engine import Outcome
 from jitwatch.lint.finding import Edit
 from jitwatch.lint.statements import Statements
@@ -21,7 +19,7 @@ def add_ignores(outcome: Outcome, reason: str = "") -> dict[str, int]:
     written = {}
     for path, by_line in codes.items():
         edits = ignore_edits(outcome.sources[path], by_line, reason)
-        _replace(Path(path), apply_edits(outcome.sources[path], edits))
+        replace_file(path, apply_edits(outcome.sources[path], edits))
         written[path] = len(edits)
     return written
 
@@ -48,16 +46,3 @@ def _edit(layout: Statements, line: int, comment: str) -> Edit:
     indentation = indentation[: len(indentation) - len(indentation.lstrip())]
     start = layout.lines.offset(first, len(indentation))
     return Edit(start, start, f"{comment}\n{indentation}")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the file and rename: a full disk must not leave half a source file."""
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(content)
-        temporary.chmod(target.stat().st_mode)
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise JitwatchError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from error

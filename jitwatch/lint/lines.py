@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-from jitwatch.lint.edits import encoding_of
+from jitwatch.fix.text import encoding_of
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _BOM = b"\xef\xbb\xbf"

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from jitwatch.lint.finding import Applicability, Edit, Finding, Place
 
 if TYPE_CHECKING:
+    from jitwatch.fix.changes import Change
     from jitwatch.lint.evidence import Recording
     from jitwatch.lint.suppressions import Suppression
     from jitwatch.source.model import Module, Project, Span
@@ -114,8 +115,12 @@ class Rule:
         remedy: str = "",
         applicability: Applicability = Applicability.DISPLAY,
         edits: Sequence[Edit | tuple[int, int, str]] = (),
+        change: Change | None = None,
     ) -> Finding:
-        """Make a finding of this rule; ``where`` is the module or its path."""
+        """Make a finding of this rule; ``where`` is the module or its path.
+
+        A fix is either ``edits`` of that file or a ``change`` to a kernel, wherever it is written.
+        """
         return Finding(
             path=where if isinstance(where, str) else where.path,
             line=place.line,
@@ -130,6 +135,7 @@ class Rule:
             remedy=remedy,
             applicability=applicability,
             edits=tuple(Edit(*edit) for edit in edits),
+            change=change,
         )
 
     @classmethod

@@ -19,7 +19,8 @@ from jitwatch.source.lengths import (
     tuners,
 )
 from jitwatch.source.model import SILENT, Contiguity, Kernel, Origin, Parameter, Project, Role
-from jitwatch.source.names import holds_indices, names_pointer
+from jitwatch.source.names import names_pointer
+from jitwatch.source.tensor_names import holds_indices
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE
 Finds = Iterator[tuple[Parameter, Judgement]]

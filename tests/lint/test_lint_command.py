@@ -81,7 +81,16 @@ def test_json_carries_what_scripts_need(project: Write, lint: Lint) -> None:
         "applicability": "unsafe",
         "fix": {
             "applicability": "unsafe",
-            "edits": [{"line": 5, "column": 32, "end_line": 5, "end_column": 39, "content": '"seed"'}],
+            "edits": [
+                {
+                    "path": "a.py",
+                    "line": 5,
+                    "column": 32,
+                    "end_line": 5,
+                    "end_column": 39,
+                    "content": '"seed"',
+                }
+            ],
         },
         "evidence": None,
     }

@@ -15,6 +15,7 @@ from jitwatch.lint.lines import Lines
 class EditObject(TypedDict):
     """Replace this range with ``content``; lines and columns count from 1, in characters."""
 
+    path: str
     line: int
     column: int
     end_line: int
@@ -23,7 +24,7 @@ class EditObject(TypedDict):
 
 
 class FixObject(TypedDict):
-    """Edits of the finding's own file that belong together."""
+    """Edits that belong together."""
 
     applicability: str
     edits: list[EditObject]
@@ -105,13 +106,15 @@ def evidence_object(finding: Finding) -> EvidenceObject | None:
 
 def edit_objects(finding: Finding, outcome: Outcome) -> list[EditObject]:
     """Express a finding's edits in displayed places."""
-    lines = Lines(outcome.sources.get(finding.path, b""))
     objects: list[EditObject] = []
     for edit in finding.edits:
+        path = edit.path or finding.path
+        lines = Lines(outcome.sources.get(path, b""))
         line, column = lines.place(edit.start)
         end_line, end_column = lines.place(edit.end)
         objects.append(
             {
+                "path": path,
                 "line": line,
                 "column": column,
                 "end_line": end_line,

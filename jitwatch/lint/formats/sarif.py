@@ -130,20 +130,24 @@ def _region(finding: Finding) -> dict[str, int]:
 
 
 def _fix(finding: Finding, outcome: Outcome, root: Path) -> dict[str, Any]:
-    replacements = [
-        {
-            "deletedRegion": {
-                "startLine": edit["line"],
-                "startColumn": edit["column"],
-                "endLine": edit["end_line"],
-                "endColumn": edit["end_column"],
-            },
-            "insertedContent": {"text": edit["content"]},
-        }
-        for edit in edit_objects(finding, outcome)
+    replacements: dict[str, list[dict[str, Any]]] = {}
+    for edit in edit_objects(finding, outcome):
+        replacements.setdefault(edit["path"], []).append(
+            {
+                "deletedRegion": {
+                    "startLine": edit["line"],
+                    "startColumn": edit["column"],
+                    "endLine": edit["end_line"],
+                    "endColumn": edit["end_column"],
+                },
+                "insertedContent": {"text": edit["content"]},
+            }
+        )
+    changes = [
+        {"artifactLocation": artifact_location(path, root), "replacements": each}
+        for path, each in replacements.items()
     ]
-    change = {"artifactLocation": artifact_location(finding.path, root), "replacements": replacements}
-    return {"description": {"text": finding.remedy or finding.message}, "artifactChanges": [change]}
+    return {"description": {"text": finding.remedy or finding.message}, "artifactChanges": changes}
 
 
 def _invocation(outcome: Outcome, root: Path) -> dict[str, Any]:

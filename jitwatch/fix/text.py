@@ -1,15 +1,13 @@
-"""Apply findings' edits to the bytes of a file: everything they do not name stays as it is."""
+"""Edits applied to the bytes of a file: everything they do not name stays as it is."""
 
 from __future__ import annotations
 
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
-from jitwatch.lint.finding import Applicability, Edit, Finding
-
-AUTOMATIC = frozenset({Applicability.SAFE, Applicability.UNSAFE})
+from jitwatch.lint.finding import Edit
 
 
 def apply_edits(source: bytes, edits: Iterable[Edit]) -> bytes:
@@ -23,25 +21,6 @@ def apply_edits(source: bytes, edits: Iterable[Edit]) -> bytes:
         pieces.append(text.encode(encoding, "backslashreplace"))
         position = edit.end
     return b"".join((*pieces, source[position:]))
-
-
-def fix_once(
-    source: bytes, findings: Iterable[Finding], applicable: Collection[Applicability] = AUTOMATIC
-) -> tuple[bytes, list[Finding]]:
-    """Apply the fixes of one file's findings; returns the new bytes and the findings whose fix went in.
-
-    A fix that touches what an earlier one changed waits for the next pass: the caller lints again until
-    nothing is left to apply.
-    """
-    taken: list[Edit] = []
-    applied = []
-    for finding in findings:
-        if finding.suppressed or not finding.edits or finding.applicability not in applicable:
-            continue
-        if all(edit in taken or not _collides(edit, taken) for edit in finding.edits):
-            taken.extend(edit for edit in finding.edits if edit not in taken)
-            applied.append(finding)
-    return (apply_edits(source, taken), applied) if taken else (source, [])
 
 
 def settle(source: bytes, edit: Edit) -> Edit:
@@ -78,5 +57,6 @@ def encoding_of(source: bytes) -> str:
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 
-def _collides(edit: Edit, taken: Iterable[Edit]) -> bool:
-    return any(edit.start <= other.end and other.start <= edit.end for other in taken)
+def collide(edit: Edit, others: Iterable[Edit]) -> bool:
+    """Whether an edit overlaps or touches another one of the same file."""
+    return any(edit.start <= other.end and other.start <= edit.end for other in others)
