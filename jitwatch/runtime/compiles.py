@@ -11,26 +11,28 @@ from .hooks import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .hooks import Places
-    from .recorder import OpenMiss, Recorder
+    from .misses import OpenMisses
 
 OUTSIDE_LIMIT = 20
 """Kernels compiled outside a launch that are named, each once."""
 
 
 class CompileWatch:
-    """Follows the compiler for the recorder.
+    """Follows the compiler for the open misses; `on_outside` is told the name of each kernel that served none.
 
     Two sources. The compile listener (3.4 and later) knows disk hits and stage times. A wrapper around
     ``triton.compiler.compile``, which every JITFunction looks up when it first launches, sees exceptions, and where
     there is no listener tells disk hits by whether any IR was made, and stands in for a missing post hook (3.0, 3.1).
     """
 
-    def __init__(self, recorder: Recorder, places: Places) -> None:
-        self.recorder = recorder
+    def __init__(self, misses: OpenMisses, places: Places, on_outside: Callable[[str], None]) -> None:
+        self.misses = misses
         self.places = places
+        self.on_outside = on_outside
         self.local = threading.local()
         self.outside: set[str] = set()
         self._undo: list[tuple[Any, str, Any]] = []
@@ -69,7 +71,7 @@ class CompileWatch:
     def on_compiled(self, **call: Any) -> None:
         """Compile listener: stage times in microseconds, and whether the disk cache answered."""
         source, times = call.get("src"), call.get("times")
-        miss = self.recorder.find_by_source(source)
+        miss = self.misses.find_by_source(source)
         if miss is None:
             self._note_outside(source)
             return
@@ -80,12 +82,10 @@ class CompileWatch:
         }
 
     def _note_outside(self, source: Any) -> None:
-        """A compile without a launch: torch.compile's own kernels, ``triton.compile``; or a lost cache hook."""
-        self.recorder.check_hooks()
         name = getattr(source, "name", "?")
         if name not in self.outside and len(self.outside) < OUTSIDE_LIMIT:
             self.outside.add(name)
-            self.recorder.notice("outside", f"{name} was compiled outside a launch, which is no cache miss")
+            self.on_outside(name)
 
     # -- wrapper -------------------------------------------------------------------------------------------------
 
@@ -116,20 +116,20 @@ class CompileWatch:
         return noted
 
     def _on_failed(self, source: Any, error: BaseException) -> None:
-        miss = self.recorder.find_by_source(source)
+        miss = self.misses.find_by_source(source)
         if miss is not None:
             first = (str(error).strip().splitlines() or [""])[0]
             miss.failed = f"{type(error).__name__}: {first}"[:300]
-            self.recorder.close(miss)
+            self.misses.close(miss)
 
     def _on_finished(self, source: Any) -> None:
-        miss = self.recorder.find_by_source(source)
+        miss = self.misses.find_by_source(source)
         if miss is None:
             return
         if self.places.listener is None:
             miss.cached = not self.local.made_ir
         if self.places.post is None:
-            self.recorder.close(miss)
+            self.misses.close(miss)
 
     # -- load ----------------------------------------------------------------------------------------------------
 
@@ -141,9 +141,9 @@ class CompileWatch:
 
     def _tell_load(self, module: Any, function: Any, name: str, *rest: Any) -> None:
         """A module was loaded: part of the stall that no compile time holds (trap: a late load can also fail)."""
-        latest: OpenMiss | None = getattr(self.recorder.local, "latest", None)
+        latest = self.misses.latest
         of_latest = latest is not None and name == latest.function.fn.__name__
-        self.recorder.sink(
+        self.misses.sink(
             {
                 "event": "load",
                 "n": latest.n if latest is not None and of_latest else None,

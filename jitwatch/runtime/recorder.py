@@ -2,48 +2,30 @@
 
 A miss has up to four moments, possibly on three threads: the cache hook (on the launching thread, before the
 compile), the compile itself, the compile listener, and the post-compile hook (asynchronous compiles: on whichever
-thread asks for the result). ``Recorder`` pairs them by the signature object that Triton hands to all four.
+thread asks for the result). ``OpenMisses`` pairs them by the signature object that Triton hands to all four.
 """
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import sys
-import threading
 import time
 
 from . import frames, hooks, values
 from .compiles import CompileWatch
 from .kernels import KernelBook
+from .misses import OpenMisses
 from .tuning import TuneWatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
     from typing import Any
 
-    Sink = Callable[["dict[str, Any]"], None]
+    from .misses import OpenMiss, Sink
 
 QUIET_KNOBS = ("debug", "instrumentation_mode", "fpsan_homomorphic_casts")
 """Launch options that Triton adds by itself: told only when they are on."""
-
-
-class OpenMiss:
-    """A miss whose compile has not ended."""
-
-    def __init__(self, n: int, function: Any, key: str, device: Any, signature: Any) -> None:
-        self.n = n
-        self.function = function
-        self.key = key
-        self.device = device
-        self.signature = signature
-        self.thread = threading.get_ident()
-        self.started = time.perf_counter()
-        self.cached: bool | None = None
-        self.stages: dict[str, float] = {}
-        self.failed: str | None = None
 
 
 class Recorder:
@@ -53,11 +35,9 @@ class Recorder:
         self.sink = sink
         self.places = hooks.Places(triton)
         self.kernels = KernelBook(sink)
-        self.numbers = itertools.count(1)
-        self.open: list[OpenMiss] = []
-        self.local = threading.local()
-        self.compiles = CompileWatch(self, self.places)
-        self.tuning = TuneWatch(self, triton, self.places.tuned)
+        self.misses = OpenMisses(sink)
+        self.compiles = CompileWatch(self.misses, self.places, self.on_outside)
+        self.tuning = TuneWatch(self.kernels, triton, self.places.tuned, sink)
 
     def attach(self) -> None:
         """Take the hooks this Triton has."""
@@ -87,9 +67,7 @@ class Recorder:
         launch = frames.Launch(frames.caller(2))
         if self._already_in_flight(function, call["key"], info.get("device")):
             return
-        miss = OpenMiss(next(self.numbers), function, call["key"], info.get("device"), info.get("signature"))
-        self.open.append(miss)
-        self.local.latest = miss
+        miss = self.misses.open(function, call["key"], info.get("device"), info.get("signature"))
         via = "warmup" if call.get("is_manual_warmup") and launch.via == "launch" else launch.via
         if via == "tune":
             self.tuning.note_candidate(miss.n)
@@ -98,50 +76,30 @@ class Recorder:
 
     def on_veto(self, reason: str) -> None:
         """A hook that was there before us stopped the launch whose miss was just told."""
-        miss = getattr(self.local, "latest", None)
+        miss = self.misses.latest
         if miss is not None:
             miss.failed = reason
-            self.close(miss)
+            self.misses.close(miss)
 
     def on_post(self, **call: Any) -> None:
         """Post-compile hook: the variant is ready (compiled, or read from disk)."""
         function = getattr(call.get("fn"), "jit_function", None)
         if function is None or call.get("already_compiled"):
             return
-        miss = self._find(lambda m: m.function is function and m.key == call["key"])
+        miss = self.misses.find(lambda m: m.function is function and m.key == call["key"])
         if miss is not None:
-            self.close(miss)
+            self.misses.close(miss)
         elif self.places.miss is not None:
             self.check_hooks()
 
-    def close(self, miss: OpenMiss) -> None:
-        """Tell how a miss ended. The first to close it wins: post hooks can fire twice for one asynchronous result."""
-        try:
-            self.open.remove(miss)
-        except ValueError:
-            return
-        self.sink(
-            {
-                "event": "served",
-                "n": miss.n,
-                "time": time.time(),
-                "seconds": round(time.perf_counter() - miss.started, 6),
-                "cached": miss.cached,
-                "stages": miss.stages,
-                "failed": miss.failed,
-            }
-        )
-
-    def find_by_source(self, source: Any) -> OpenMiss | None:
-        """The open miss that a compile of `source` serves."""
-        signature, function = getattr(source, "signature", None), getattr(source, "fn", None)
-        return self._find(lambda m: m.signature is signature) or self._find(lambda m: m.function is function)
+    def on_outside(self, kernel: str) -> None:
+        """A compile without a launch: torch.compile's own kernels, ``triton.compile``; or a lost cache hook."""
+        self.check_hooks()
+        self.notice("outside", f"{kernel} was compiled outside a launch, which is no cache miss")
 
     def start_over(self) -> None:
-        """In a forked child: its misses are its own, and so is its file. What the parent has in flight is not ours."""
-        self.open.clear()
-        self.numbers = itertools.count(1)
-        self.local = threading.local()
+        """In a forked child: its misses are its own, and so is its file."""
+        self.misses.start_over()
         self.kernels.forget()
 
     # -- in detail ------------------------------------------------------------------------------------------------
@@ -177,26 +135,19 @@ class Recorder:
             "capturing": _is_capturing(),
         }
 
-    def _find(self, wanted: Callable[[OpenMiss], bool]) -> OpenMiss | None:
-        """The wanted open miss, this thread's first."""
-        found = [miss for miss in list(self.open) if wanted(miss)]
-        here = threading.get_ident()
-        return min(found, key=lambda miss: miss.thread != here, default=None)
-
     def _already_in_flight(self, function: Any, key: str, device: Any) -> bool:
         """Whether an asynchronous compile of the same key is under way: 3.5 and 3.6 call the hook for it again."""
         if not self.compiles.is_asynchronous():
             return False
-        return (
-            self._find(lambda m: m.function is function and m.key == key and m.device == device) is not None
-        )
+        same = self.misses.find(lambda m: m.function is function and m.key == key and m.device == device)
+        return same is not None
 
     def _close_unfinished(self) -> None:
         """A thread that misses again while its last miss is open had that compile fail: no hook tells so itself."""
-        latest = getattr(self.local, "latest", None)
-        if latest is not None and latest in self.open and not self.compiles.is_asynchronous():
+        latest = self.misses.latest
+        if latest is not None and self.misses.is_open(latest) and not self.compiles.is_asynchronous():
             latest.failed = latest.failed or "did not finish"
-            self.close(latest)
+            self.misses.close(latest)
 
     def check_hooks(self) -> None:
         """Say which hooks were replaced since they were set; once each."""

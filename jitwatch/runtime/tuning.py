@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hooks import Slot
-    from .recorder import Recorder
+    from .kernels import KernelBook
+    from .misses import Sink
 
 
 class Tuning:
@@ -41,10 +42,11 @@ class Tuning:
 
 
 class TuneWatch:
-    """Follows every Autotuner of one Triton for the recorder."""
+    """Follows every Autotuner of one Triton; each new key goes to `sink`."""
 
-    def __init__(self, recorder: Recorder, triton: ModuleType, listener: Slot | None) -> None:
-        self.recorder = recorder
+    def __init__(self, kernels: KernelBook, triton: ModuleType, listener: Slot | None, sink: Sink) -> None:
+        self.kernels = kernels
+        self.sink = sink
         self.listener = listener
         module = sys.modules.get(triton.__name__ + ".runtime.autotuner")
         self.autotuner: Any = getattr(module, "Autotuner", None)
@@ -143,11 +145,11 @@ class TuneWatch:
     def _finish(self, tuning: Tuning, best: Any, cached: bool) -> None:
         self.local.tuning = None
         launch = frames.Launch(frames.caller(1))
-        self.recorder.sink(
+        self.sink(
             {
                 "event": "tune",
                 "time": time.time(),
-                "kernel": self.recorder.kernels.number(jit_function(tuning.tuner)),
+                "kernel": self.kernels.number(jit_function(tuning.tuner)),
                 "key": tuning.key,
                 "candidates": tuning.candidates,
                 "best": str(best) if best is not None else None,

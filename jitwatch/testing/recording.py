@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Set
@@ -128,8 +127,7 @@ class Recording:
         """Write to a file too: the parent cannot see this memory. Kernels told before the fork are told again."""
         if self.recorder is None or not self.children.directory.exists():
             return
-        self.recorder.open.clear()
-        self.recorder.local = threading.local()
+        self.recorder.misses.forget()
         told = [row for row in self.rows if row["event"] == "kernel"]
         self._journal = _LateJournal(str(self.children.directory), self._header, told)
 

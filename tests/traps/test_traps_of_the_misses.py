@@ -368,3 +368,28 @@ def test_trap_18_the_interpreter_is_said_rather_than_no_misses(write: Write, pro
     assert run.events("miss") == []
     assert [notice["topic"] for notice in run.events("notice")] == ["interpreter"]
     assert "TRITON_INTERPRET" in run.stderr
+
+
+def test_trap_13_a_miss_while_a_graph_is_captured_is_marked(write: Write, profile: Profile) -> None:
+    pytest.importorskip("torch")
+    program = write(
+        """
+        import torch
+
+        @triton.jit
+        def kernel(x, n):
+            tl.store(x, n)
+
+        x = torch.zeros(1, dtype=torch.int32, device="cuda")
+        kernel[(1,)](x, 3)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kernel[(1,)](x, 16)
+        graph.replay()
+        print(x.item())
+        """
+    )
+    run = profile(program, options=("--offline",))
+    assert run.stdout == "16\n", run.stderr
+    assert [miss["capturing"] for miss in run.events("miss")] == [False, True]
+    assert [event["capturing"] for event in only_kernel(run)["events"]] == [False, True]
