@@ -6,10 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import (
-    NameHint,
-    counts_requests,
-    hint,
+from jitwatch.source.names import NameHint, counts_requests, hint, names_store
+from jitwatch.source.tensor_names import (
     holds_indices,
     is_activation,
     is_choice,
@@ -17,7 +15,6 @@ from jitwatch.source.names import (
     is_pool,
     is_table,
     is_weight,
-    names_store,
 )
 
 COARSE = 1 << 15

@@ -26,8 +26,8 @@ from jitwatch.source.facts import (
 from jitwatch.source.following import caller_facts, element_of
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import is_index
 from jitwatch.source.scopes import Binding, Function, Scope, collect, definitions, open_scope
+from jitwatch.source.tensor_names import is_index
 from jitwatch.source.text import SourceText, dotted
 
 DEPTH = 12

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jitwatch.source.facts import COARSE, CONSTANT, FLAG, UNKNOWN, Fact, Tensor, constant, derive, guess, join
 from jitwatch.source.following import follow
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import is_pool, is_weight
+from jitwatch.source.tensor_names import is_pool, is_weight
 from jitwatch.source.text import dotted
 
 if TYPE_CHECKING:

@@ -14,15 +14,16 @@ from functools import lru_cache
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
-def _lexicon(text: str) -> frozenset[str]:
+def lexicon(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-_LENGTHS = _lexicon(
+_LENGTHS = lexicon(
     """token tokens ntokens ntoken seqlen seqlens seq seqs sequences len length lengths batch batches bs bsz rows nrows
     req reqs requests numel elements nelement nelements queries chunks nnz positions ctx"""
 )
-_CONTAINERS = _lexicon(
+_CONTAINERS = lexicon(
     """segs segments pages slots lines entries splits tasks task samples points ranges words candidates drafts blocks
     nblocks tiles"""
 )
@@ -42,32 +43,25 @@ _DIMENSIONS = frozenset({"S", "L", "Z", "NC", "TC", "NS"})
 _WIDTHS = frozenset({"H", "K", "D", "V", "C", "G", "E", "W", "R", "HQ", "HK", "HV", "DK", "DV", "HKV", "KH"})
 """Single capitals that mean a width, a head or a group count; a letter is believed only where nothing else speaks."""
 
-_CONSTANTS = _lexicon(
-    """head heads nheads nhead hd qh kh kvh dim dims hidden vocab expert experts topk group groups layer layers rank
-    ranks world warps warp stages stage sm sms core cores vectorcore cu cus window width cols ncols col channel
-    channels feature features eps epsilon scale bits dtype per factor alpha beta theta base id idx index
-    pid type mode flag has is use enable causal stride strides pad padding block tile page size split kernel
-    lora nope rope rotary ratio levels bins pack packed elems log log2 kv_groups modality bos eos version dilation"""
+_CONSTANTS = lexicon(
+    """hd qh kh kvh rank ranks stage cu window scale factor alpha beta theta base idx index pid type mode pad block tile
+    page size split elems log log2 pack packed modality bos eos version"""
 )
-_STRONG = _lexicon(
+"""Constants unless a launch shows otherwise: ``slice_size`` has been the element count of a batch."""
+
+_STRONG = lexicon(
     """head heads nheads nhead dim dims hidden vocab expert experts topk group groups layer layers world warps warp
     stages sm sms core cores vectorcore cus cols ncols col channel channels feature features eps epsilon bits
     temperature speculative spec draft splitk quant model delta padding lora rotary rope nope
     kernel width ratio levels bins dtype causal is has use enable flag dilation sm"""
 )
-"""Constants even beside a length's word: ``num_heads``, ``tokens_per_block``, ``HAS_SEQ_LENS``."""
-_REQUESTS = _lexicon(
+"""Constants even beside a length's word: ``num_heads``, ``max_spec_len``, ``HAS_SEQ_LENS``."""
+
+_REQUESTS = lexicon(
     "token tokens seq seqs seqlen seqlens sequence sequences req reqs requests batch batches bs len lens"
 )
 
-_INDICES = _lexicon(
-    """ids id idx index indices indptr slot slots position positions pos lens len lengths mapping map mask masks table
-    loc start starts count counts num token tokens req reqs cu offsets flags valid page pages seq seqs batch accept
-    accepted order sorted candidates drafts rejected sampled tree bonus"""
-)
-"""What an index tensor's name says it holds."""
-
-_HOLDERS = _lexicon("block page kv head group expert chunk token byte word pack sample")
+_HOLDERS = lexicon("block page kv head group expert chunk token byte word pack sample")
 """What a model or a tile has a fixed number of things of: ``queries_per_kv``, not ``rows_per_program``."""
 
 _SHAPED = frozenset({"padded", "pad", "pow2", "p2"})
@@ -78,39 +72,16 @@ _STORES = frozenset({"state", "states", "cache", "ring", "buffer", "buf"})
 _SLOTS = frozenset({"reqs", "requests", "batch", "bs", "seqs"})
 """What a server has a configured maximum of."""
 
-_TENSORS = _lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table loc")
+_TENSORS = lexicon("ptr ptrs pointer indptr cu cumsum ids tensor mapping table loc")
 """A tensor's word: whatever else the name says is about what the tensor holds."""
 
 _TILES = re.compile(
-    r"^(BLOCK|TILE)(_[A-Z\d]+)*$|^(CHUNK|SUB|SPLIT|PAGE|GROUP)(_SIZE|_LEN)?(_[A-Z\d]+)?$|^B[A-Z]\d?$|^T?BLK|^num_(warps|stages)$|"
-    r"_(BLOCK|TILE)(_SIZE)?$|^(block|tile|page|chunk)(_size|_len|_length)?(_[a-z\d])?$|_(block|tile|page|chunk)_(size|len)$"
-)
-_ACTIVATIONS = re.compile(
-    r"^(d?[a-z]|[A-Z]|[a-z]\d|x\w{0,3}|d[oqkvxy]|\w*(inputs?|inp|out|outputs?|hidden\w*|states?|logits|quer(y|ies)|keys?|values?|"
-    r"grad\w*|tokens?|tensor|src|dst|self|scores?|probs?|residual|act\w*|mat\w*|data|\w_2d|\w_flat|flat\w*|qkv|mixed\w*))$|"
-    r"ids|idx|lens?|mask|slot|pos|loc|ptr|map|table|batch|seq|req|target|label",
-    re.I,
-)
-"""Names of what a request brings; the first size of anything else may belong to the model."""
-
-_WEIGHTS = re.compile(
-    r"(^|_)(b|rhs|mat2|inv_freq|freqs|centroids|multipliers|w|w\d|wq|wk|wv|weights?|qweight|qzeros|bias|gamma|beta|emb|embedding|codebook|lora_[ab])(_|$|\d)",
-    re.I,
-)
-_INDEX = re.compile(
-    r"(^|_)(block_?(tables?|maps?|indices|ids)|page_tables?|indices|indptr|(cu_)?seq_?lens?|cu_seqlens\w*|ids|mapping|"
-    r"positions?|lens|lengths|offsets|idx|req_to_token|slot\w*|sorted\w*|query_start_loc)(_|$)",
-    re.I,
-)
-_ROUTING = re.compile(r"(top_?k|rout\w*|gat\w*|attn\w*|sampl\w*|scor\w*)_weights?", re.I)
-"""Weights that are computed per token."""
-
-_TABLES = re.compile(r"(block|page)_?(tables?|maps?)|cu_seq|indptr", re.I)
-_CHOICES = re.compile(r"top_?k|expert|(^|_)(indices|ids|idx)$", re.I)
-_POOLS = re.compile(
-    r"^(?!.*(cos|sin|rope|intermediate|chunk|loc|ind|idx|ids)).*((cache|pool)s?|(conv|ssm|recurrent|mamba|kv)_states?|"
-    r"(k|v|kv)_buffer)$|req_to_token$",
-    re.I,
+    r"^(BLOCK|TILE)(_[A-Z\d]+)*$"
+    r"|^(CHUNK|SUB|SPLIT|PAGE|GROUP)(_SIZE|_LEN)?(_[A-Z\d]+)?$"
+    r"|^B[A-Z]\d?$|^T?BLK|^num_(warps|stages)$"
+    r"|_(BLOCK|TILE)(_SIZE)?$"
+    r"|^(block|tile|page|chunk)(_size|_len|_length)?(_[a-z\d])?$"
+    r"|_(block|tile|page|chunk)_(size|len)$"
 )
 _BUCKETS = re.compile(r"bucket|np2|next_?p|pow(er)?_?(of_?)?2|log2|autotune|tune_key|cache_key", re.I)
 
@@ -120,10 +91,14 @@ class NameHint(Enum):
 
     LENGTH = "length"
     WEAK_LENGTH = "weak length"
+    """A letter such as ``T``."""
     COUNT = "count"
+    """``num_blocks``: of a request or of the model."""
     DIMENSION = "dimension"
+    """A length if an inner dimension of an activation is passed for it."""
     CONSTANT = "constant"
     WEAK_CONSTANT = "weak constant"
+    """A constant unless a launch shows a length."""
     TILE = "tile"
     STRIDE = "stride"
     NONE = "none"
@@ -193,45 +168,9 @@ def names_pointer(name: str) -> bool:
     return name.endswith(("ptr", "ptrs", "_pointer")) or name.startswith("p_")
 
 
-def is_table(tensor: str) -> bool:
-    """Whether a tensor's name says it maps requests to pages: both of its sizes follow the requests."""
-    return bool(_TABLES.search(tensor.rpartition(".")[2]))
-
-
 def counts_requests(name: str) -> bool:
     """Whether a name counts what arrives: tokens, sequences, requests, a batch."""
     return any(part in _REQUESTS for part in words(name))
-
-
-def holds_indices(tensor: str) -> bool:
-    """Whether a pointer's name says that positions, lengths or flags are behind it."""
-    return any(part in _INDICES for part in words(tensor))
-
-
-def is_activation(tensor: str) -> bool:
-    """Whether a tensor's name is one of those that requests bring."""
-    return bool(_ACTIVATIONS.search(tensor.rpartition(".")[2]))
-
-
-def is_choice(tensor: str) -> bool:
-    """Whether a tensor's name says it holds a fixed number of choices a token."""
-    return bool(_CHOICES.search(tensor))
-
-
-def is_weight(tensor: str) -> bool:
-    """Whether a tensor's name says it belongs to the model: its shape is fixed at load."""
-    name = tensor.rpartition(".")[2]
-    return bool(_WEIGHTS.search(name)) and not _ROUTING.search(name)
-
-
-def is_index(tensor: str) -> bool:
-    """Whether a tensor's name says it holds positions or lengths: none of its sizes is a model's."""
-    return bool(_INDEX.search(tensor.rpartition(".")[2]))
-
-
-def is_pool(tensor: str) -> bool:
-    """Whether a tensor's name says it is a pool allocated once: its first size is fixed for the process."""
-    return bool(_POOLS.search(tensor.rpartition(".")[2]))
 
 
 def is_bucket(name: str) -> bool:
