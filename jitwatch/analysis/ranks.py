@@ -18,6 +18,10 @@ from dataclasses import dataclass
 from jitwatch.analysis.findings import Findings
 from jitwatch.analysis.misses import MissEvent
 
+JITTER = 0.02
+"""Seconds by which ranks may reach the same launch apart: one can be done reading a variant from the disk cache, in
+2 ms, before another looks there. Between two compiles it bridges nothing, since a whole step may lie there."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankStall:
@@ -139,17 +143,27 @@ def study_ranks(findings: Findings) -> RankFindings | None:
 
 
 def find_windows(events: Iterable[MissEvent], world: int) -> Iterator[Window]:
-    """Group misses of ranks, given in any order, by overlap in time."""
+    """Group misses of ranks, given in any order, by overlap in time (see ``JITTER``)."""
     together: list[MissEvent] = []
     until = 0.0
     for event in sorted(events, key=lambda each: each.miss.time):
-        if together and event.miss.time >= until:
+        if together and event.miss.time >= until and not _just_missed(event, together, until):
             yield _window(together, world)
             together, until = [], 0.0
         together.append(event)
         until = max(until, _interval(event)[1])
     if together:
         yield _window(together, world)
+
+
+def _just_missed(event: MissEvent, together: Iterable[MissEvent], until: float) -> bool:
+    """Whether another rank met the same variant a moment before, and one of the two read it from disk."""
+    return event.miss.time < until + JITTER and any(
+        event.miss.key == other.miss.key
+        and event.kernel.identity == other.kernel.identity
+        and (_read_from_disk(event) or _read_from_disk(other))
+        for other in together
+    )
 
 
 def _window(events: Sequence[MissEvent], world: int) -> Window:

@@ -101,6 +101,24 @@ def test_a_rank_that_compiles_while_the_others_read_from_disk_is_named(
     )
 
 
+def test_a_read_that_ends_just_before_the_compile_begins_is_of_the_same_window(
+    tmp_path: Path, group: list[MadeKernel]
+) -> None:
+    meet(group[0], 10, 16, seconds=0.002, cached=True)
+    meet(group[1], 10.003, 16, seconds=0.2)
+    (window,) = found(tmp_path).recompiling
+    assert (window.missed, window.compiled) == ((0, 1), (1,))
+
+
+def test_compiles_of_one_step_after_the_other_are_not_taken_for_one(
+    tmp_path: Path, group: list[MadeKernel]
+) -> None:
+    meet(group[0], 10, 16, seconds=0.2)
+    meet(group[1], 10.203, 16, seconds=0.2)
+    meet(group[2], 10.410, 1, seconds=0.002, cached=True)
+    assert found(tmp_path).seconds_recompiles == pytest.approx(0.402)
+
+
 def test_stalls_that_do_not_overlap_are_paid_one_after_the_other(
     tmp_path: Path, group: list[MadeKernel]
 ) -> None:
