@@ -26,7 +26,7 @@ class OptOutCostsVectorisation(Rule):
     8 to 1. It is the commonest way to make a program slower while making it recompile less.
 
     ## Known problems
-    A kernel bound by its launch (a few hundred elements) does not notice. Kernels that stream nothing but
+    A kernel bound by its launch (a few hundred elements) does not notice. Kernels that stream mostly
     indices and lengths, by the names of their pointers, are left alone, and so are lengths that a kernel
     replaces by one it loads.
 
@@ -160,10 +160,14 @@ class OptOutCostsVectorisation(Rule):
         from jitwatch.source.remedies import costs_width
 
         for kernel in project.kernels_in(module.path):
-            for keyword in (OPT_OUT, ON_ALIGNMENT):
-                for parameter in kernel.listed(keyword):
-                    if costs_width(kernel, parameter):
-                        yield self._finding(module, kernel, keyword, parameter)
+            found = {
+                parameter.name: (keyword, parameter)
+                for keyword in (ON_ALIGNMENT, OPT_OUT)
+                for parameter in kernel.listed(keyword)
+                if costs_width(kernel, parameter)
+            }
+            for keyword, parameter in found.values():
+                yield self._finding(module, kernel, keyword, parameter)
 
     def _finding(self, module: Module, kernel: Kernel, keyword: str, parameter: Parameter) -> Finding:
         from jitwatch.source import wording

@@ -29,16 +29,16 @@ Finds = Iterator[tuple[Parameter, Judgement]]
 def costs_width(kernel: Kernel, parameter: Parameter) -> bool:
     """Whether opting a parameter out makes the kernel's loads and stores narrower where bytes count.
 
-    A kernel that streams nothing but indices (slot mappings, positions, lengths) is bound by its launch; and a length
+    A kernel that streams mostly indices (slot mappings, positions, lengths) is bound by its launch; and a length
     that the kernel replaces by a loaded one, for sequences of various lengths, has no divisibility to lose there.
     """
     needed = bool(parameter.contiguity & COSTLY) and Role.REASSIGNED not in parameter.roles
-    return needed and not moves_only_indices(kernel)
+    return needed and not moves_indices(kernel)
 
 
-def moves_only_indices(kernel: Kernel) -> bool:
-    """Whether every tensor that a kernel streams holds positions, lengths or flags."""
-    return all(holds_indices(name) for name in kernel.streams)
+def moves_indices(kernel: Kernel) -> bool:
+    """Whether most tensors that a kernel streams hold positions, lengths or flags."""
+    return sum(map(holds_indices, kernel.streams)) * 2 > len(kernel.streams)
 
 
 def keyed_lengths(project: Project, kernel: Kernel) -> Iterator[tuple[Parameter, Judgement, int | None]]:
