@@ -9,7 +9,8 @@ a quarter of the bytes moves in narrower accesses   costs: up to 8 times the ins
 less of them does, or there are more accesses       unknown
 asynchronous, bulk copies or matrix units are lost  costs
 a thread spills more                                costs
-fewer programs fit on a multiprocessor              costs from a quarter on, else unknown
+fewer programs fit on a multiprocessor              costs from half on, else unknown: many kernels have
+                                                    warps to spare
 more instructions in loops                          costs above 10 %, unknown above 2 %
 a loop that the old form did not have               unknown: the old form had folded it away
 more instructions outside loops                     harmless up to 24 or 5 %, else unknown: they run once
@@ -34,7 +35,7 @@ SAME_LOOP = 0.02
 SLOWER_LOOP = 0.10
 SMALL_PROLOGUE = 24
 SMALL_PROLOGUE_SHARE = 0.05
-LOST_OCCUPANCY = 0.25
+LOST_OCCUPANCY = 0.5
 NARROWER = 0.9
 """Mean width, against before, below which accesses count as narrower."""
 NARROWED_SHARE = 0.25
@@ -106,7 +107,7 @@ def _accesses(before: Figures, after: Figures, element_bits: int | None) -> Iter
             continue
         more = new.total() - old.total()
         if more > 0 and _mean(new) < NARROWER * _mean(old):
-            outcome = Outcome.COSTS if _share(old, new) >= NARROWED_SHARE else Outcome.UNKNOWN
+            outcome = Outcome.COSTS if narrowed_share(old, new) >= NARROWED_SHARE else Outcome.UNKNOWN
             yield Effect(outcome, f"global {name} {_narrowing(old, new, element_bits)}")
         elif more > 0 or max(new) < max(old):
             yield Effect(Outcome.UNKNOWN, f"global {name} {_shown(old)} → {_shown(new)}")
@@ -116,7 +117,7 @@ def _mean(widths: Counter[int]) -> float:
     return sum(bits * n for bits, n in widths.items()) / widths.total()
 
 
-def _share(old: Counter[int], new: Counter[int]) -> float:
+def narrowed_share(old: Counter[int], new: Counter[int]) -> float:
     """Part of the bits that moves with other instructions than before."""
     lost = old - new
     return sum(bits * n for bits, n in lost.items()) / sum(bits * n for bits, n in old.items())

@@ -143,4 +143,5 @@ def _lower(
         return
     for i in group:
         others = ", ".join(requests[j].parameter.name for j in group if j != i)
-        verdicts[i] = verdicts[i].lowered(worst.outcome, f"harmless alone, but with {others}: {worst.reason}")
+        reason = f"harmless alone, but with {others}: {worst.reason}"
+        verdicts[i] = verdicts[i].lowered(worst, reason)

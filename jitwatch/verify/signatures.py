@@ -143,9 +143,8 @@ def _guess_constant(name: str, default: str | None, roles: Role, dtype: str, blo
         return {"repr": dtype}
     if Role.SHAPE in roles:
         return block
-    if SWITCH_NAME.search(name) or Role.BRANCH in roles:
-        return False
-    return block
+    # A size that also chooses a branch must not be 0: everything it bounds would be dead code.
+    return False if SWITCH_NAME.search(name) or roles == Role.BRANCH else block
 
 
 def _literals(launches: Sequence[BoundLaunch]) -> dict[str, Any]:

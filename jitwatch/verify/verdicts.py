@@ -83,9 +83,9 @@ class Verdict:
             "notes": list(self.notes),
         }
 
-    def lowered(self, outcome: Outcome, reason: str) -> Verdict:
-        """The same, worse for a reason found later."""
-        return replace(self, outcome=outcome, reason=reason)
+    def lowered(self, pair: Pair, reason: str) -> Verdict:
+        """The same, worse because of a pair found later."""
+        return replace(self, outcome=pair.outcome, reason=reason, pairs=(pair, *self.pairs))
 
 
 def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:

@@ -24,13 +24,15 @@ from jitwatch.specialization import Remedy
 from jitwatch.verify import Pool, Verdict, verify_remedies
 from jitwatch.verify.figures import Access
 from jitwatch.verify.files import kernel_source, requests_of_kernel
+from jitwatch.verify.judge import NARROWED_SHARE, READS, narrowed_share
 from jitwatch.verify.requests import job_of
+from jitwatch.verify.verdicts import Pair
 from jitwatch.verify.wanted import Wanted
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE | Contiguity.UNIT
 MOVES = (Access.LOAD, Access.STORE, Access.ASYNC_COPY)
-OTHER_VENDOR = "backend"
-"""FlagGems' folder of kernels for other vendors' compilers, in their own dialects."""
+OTHER_VENDORS = {"backend", "backends"}
+"""Folders of kernels for other vendors' compilers, in their own dialects."""
 
 LARGEST = 12
 """Run-time integers of a kernel that is still taken: more compile for minutes."""
@@ -73,7 +75,7 @@ def kernels_of(trees: list[Path], seed: int) -> Iterator[tuple[Project, Kernel, 
         path
         for tree in trees
         for path in tree.rglob("*.py")
-        if b"triton.jit" in path.read_bytes() and OTHER_VENDOR not in path.parts
+        if b"triton.jit" in path.read_bytes() and OTHER_VENDORS.isdisjoint(path.parts)
     )
     random.Random(seed).shuffle(files)
     for path in files:
@@ -106,9 +108,20 @@ def integers_verified(
     return None, verdicts
 
 
-def narrows(verdict: Verdict) -> bool:
-    """Whether an access became narrower."""
-    return any(" wide" in pair.reason for pair in verdict.pairs)
+def narrows(verdict: Verdict) -> bool | None:
+    """Whether accesses became narrower, of an index beside the data apart; None when a form did not compile in time."""
+    if any(pair.before is None or pair.after is None for pair in verdict.pairs):
+        return None
+    return any(_narrower(pair, kinds) for pair in verdict.pairs for kinds in (READS, (Access.STORE,)))
+
+
+def _narrower(pair: Pair, kinds: tuple[Access, ...]) -> bool:
+    assert pair.before is not None
+    assert pair.after is not None
+    old, new = pair.before.widths(*kinds), pair.after.widths(*kinds)
+    if not new.total() > old.total() > 0 or max(old - new, default=0) <= max(new - old):
+        return False
+    return narrowed_share(old, new) >= NARROWED_SHARE
 
 
 def main() -> int:
@@ -134,6 +147,8 @@ def main() -> int:
                 parameter = kernel.parameter(verdict.parameter)
                 assert parameter is not None
                 said, true = bool(parameter.contiguity & COSTLY), narrows(verdict)
+                if true is None:
+                    continue
                 table[said, true] += 1
                 wrong += said != true
                 if said != true:

@@ -32,6 +32,13 @@ def copy_rows(x, out, stride, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def copy_heads(x, out, heads, width, WIDTH: tl.constexpr):
+    """Its stride is a product: either factor's divisibility is enough for both."""
+    cells = tl.program_id(0) * (heads * width) + tl.arange(0, WIDTH)
+    tl.store(out + cells, tl.load(x + cells))
+
+
+@triton.jit
 def sum_columns(x, out, stride_column, rows, BLOCK: tl.constexpr):
     """The stride of its contiguous axis is 1 in practice: only a folded 1 makes the loads wide."""
     columns = tl.arange(0, BLOCK)

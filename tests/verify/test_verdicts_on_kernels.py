@@ -43,6 +43,18 @@ def test_a_stride_that_multiplies_the_row_index_costs(verify: Verify) -> None:
     assert "8 → 1 wide" in verdict.reason
 
 
+def test_what_is_harmless_alone_and_costs_together_is_not_called_harmless(verify: Verify) -> None:
+    text = "x=*bf16:16, out=*bf16:16, heads=i32:16, width=i32:16, WIDTH=1024"
+    assert (
+        verify("copy_heads", "heads=do_not_specialize", signature=text)["heads"].outcome is Outcome.HARMLESS
+    )
+    verdicts = verify("copy_heads", signature=text)
+    for name, other in [("heads", "width"), ("width", "heads")]:
+        assert verdicts[name].outcome is Outcome.COSTS
+        assert verdicts[name].reason.startswith(f"harmless alone, but with {other}: global reads 8 → 1 wide")
+        assert verdicts[name].to_json()["after"]["accesses"]["global loads"] == {"16": 8}
+
+
 def test_a_stride_of_one_that_is_folded_costs_although_its_divisibility_is_worth_nothing(
     verify: Verify,
 ) -> None:
