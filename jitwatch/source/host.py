@@ -27,7 +27,7 @@ from jitwatch.source.following import caller_facts, element_of
 from jitwatch.source.host_calls import call_fact
 from jitwatch.source.model import Cardinality, Origin
 from jitwatch.source.scopes import Binding, Function, Scope, collect, definitions, open_scope
-from jitwatch.source.tensor_names import is_index
+from jitwatch.source.tensor_names import is_choice, is_index
 from jitwatch.source.text import SourceText, dotted
 
 DEPTH = 12
@@ -164,7 +164,9 @@ class Host:
         names = found.tensor.names if found.tensor else (dotted(node.value),)
         sizes = found.tensor.sizes if found.tensor else None
         # A whole row further on is aligned as the first one is; an element further on is not.
-        flat = (sizes is not None and len(sizes) == 1) or any(is_index(name) for name in names)
+        flat = (sizes is not None and len(sizes) == 1) or any(
+            is_index(name) and not is_choice(name) for name in names
+        )
         inner = [each for index, each in enumerate(parts) if index or flat]
         starts = [each.lower for each in inner if isinstance(each, ast.Slice) and each.lower is not None]
         fixed = (Origin.LITERAL, Origin.MODEL_CONSTANT, Origin.STRIDE)

@@ -77,8 +77,8 @@ def collect(body: list[ast.stmt], scope: Scope) -> None:
         if not isinstance(node, Function | ast.ClassDef):
             for inner in ("body", "orelse", "finalbody"):
                 collect(getattr(node, inner, None) or [], scope)
-            for handler in getattr(node, "handlers", ()):
-                collect(handler.body, scope)
+            for inner_block in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                collect(inner_block.body, scope)
 
 
 def _bind(target: ast.expr, value: ast.expr, scope: Scope) -> None:
