@@ -44,7 +44,8 @@ class DeadParameter(Rule):
 
     ## Fix safety
     Unsafe: the parameter goes out of the signature and of every launch, and a launch outside the linted files
-    would break. Where the kernel is used in another way, or no launch is seen, it stays and is opted out.
+    would break. Where the kernel is used in another way, or no launch is seen, it stays and is opted out; that is
+    safe for a run-time argument, since nothing reads it.
 
     ## References
     - flash-linear-attention pull request 764, vLLM pull request 25432, aiter pull requests 1233 and 2414: dead
@@ -260,7 +261,8 @@ class DeadParameter(Rule):
         if parameter.is_constexpr:
             cost = "every new value of it compiles the same code again"
         kind = Kind.RUNTIME if parameter.is_constexpr else Kind.OPT_OUT
-        keep = Change(kernel.key, parameter.name, kind)
+        unread = kind is Kind.OPT_OUT and parameter.roles is Role.NONE
+        keep = Change(kernel.key, parameter.name, kind, unread=unread)
         change = Change(kernel.key, parameter.name, Kind.DROP, otherwise=keep)
         remedy = "drop the parameter"
         if lengths.is_tuned_on(kernel, parameter.name):
