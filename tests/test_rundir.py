@@ -185,6 +185,22 @@ def test_a_miss_of_a_kernel_nobody_told_of_is_counted(run: Path) -> None:
 # -- what is read -------------------------------------------------------------------------------------------------
 
 
+def test_what_passes_between_compile_and_load_is_of_the_load(tmp_path: Path) -> None:
+    process = MadeRun(tmp_path / "run").process()
+    kernel = process.kernel("k", "n")
+    for number, via in enumerate(("launch", "warmup")):
+        n = kernel.launch(number, via=via, seconds=0.1)
+        process.clock += 0.25
+        process.write({"event": "load", "n": n, "kernel": "k", "time": process.clock, "seconds": 0.05})
+        # The same variant once more, onto another device.
+        process.clock += 9
+        process.write({"event": "load", "n": n, "kernel": "k", "time": process.clock, "seconds": 0.02})
+    (read,) = read_run(tmp_path / "run").processes
+    launched, warmed = read.misses
+    assert launched.load_seconds == pytest.approx(0.27)
+    assert warmed.load_seconds == pytest.approx(0.07)
+
+
 def test_a_miss_is_joined_with_how_it_was_served_and_loaded(run: Path) -> None:
     first, second = read_run(run).processes[0].misses
     assert first.served is not None

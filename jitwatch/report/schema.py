@@ -47,7 +47,7 @@ class EventRow(TypedDict):
     seconds: float
     """Stall."""
     load_seconds: float
-    """Loading the module onto the device, not part of ``seconds``."""
+    """From the compile's end until the module was on the device, not part of ``seconds``."""
     stages: Mapping[str, float]
     launch: Place | None
     changed: list[ChangeRow]

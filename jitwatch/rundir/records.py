@@ -62,6 +62,7 @@ class Miss:
     capturing: bool
     served: Served | None = None
     load_seconds: float = 0.0
+    """From the compile's end until its module was on the device; not part of ``served.seconds``."""
 
 
 @dataclass(frozen=True, slots=True)
