@@ -78,6 +78,7 @@ class Layer:
         """Constants of the first GEMM."""
         return {
             "TOP_K": self.top_k,
+            "MAPPED": self.mapped,
             "PER_CHANNEL": self.gate_up_per_channel,
             **self.product(plan.block_m, plan.gate_up),
         }
@@ -85,6 +86,23 @@ class Layer:
     def down(self, plan: Plan) -> Constants:
         """Constants of the second GEMM."""
         return {"PER_CHANNEL": self.down_per_channel, **self.product(plan.block_m, plan.down)}
+
+    def down_by_token(self, plan: Plan) -> Constants:
+        """Constants of the second GEMM that sums."""
+        tile = plan.down
+        return {
+            "TOP_K": self.top_k,
+            "HIDDEN": self.hidden,
+            "INNER": self.inner,
+            "SCHEME": self.scheme.value,
+            "PER_CHANNEL": self.down_per_channel,
+            "MAPPED": self.mapped,
+            "BLOCK_N": tile.block_n,
+            "BLOCK_K": tile.block_k,
+            "num_warps": tile.warps,
+            "num_stages": tile.stages,
+            **self.shared(),
+        }
 
     def product(self, block_m: int, tile: Tile) -> dict[str, int | str | bool]:
         """Constants that both GEMMs have."""
@@ -98,6 +116,7 @@ class Layer:
             "GROUP_M": tile.group_m,
             "SWAP_AB": tile.swap_ab,
             "PROMOTE": min(self.accumulation.value, tile.block_k) if self.quantized else 0,
+            "BULK": tile.bulk,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **self.shared(),

@@ -42,10 +42,31 @@ def multiply(activations, weights, acc, SWAP_AB: tl.constexpr, PROMOTE: tl.const
 
 
 @triton.jit
+def prefetch_rows(rows, bytes_of_row, ROWS: tl.constexpr):
+    """Ask for the first bytes of each row to be brought into the L2 cache, in two pieces a row; waits for nothing.
+
+    ``bytes_of_row`` is a multiple of 32; it is no constant, so that fetching more or less is no other variant.
+    """
+    piece = bytes_of_row // 2
+    pieces = tl.reshape(rows.to(tl.int64)[:, None] + tl.arange(0, 2)[None, :] * piece, (2 * ROWS,))
+    tl.inline_asm_elementwise(
+        "cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, 0;",
+        "=r,l,r",
+        [pieces, tl.full((2 * ROWS,), 0, tl.int32) + piece],
+        dtype=tl.int32,
+        is_pure=False,
+        pack=1,
+    )
+
+
+@triton.jit
 def accumulate(
     activation_rows,
     live,
     weight_rows,
+    weight_descriptor,
+    plane,
+    line,
     activation_scale_rows,
     weight_scale_rows,
     DEPTH: tl.constexpr,
@@ -55,22 +76,24 @@ def accumulate(
     SCHEME: tl.constexpr,
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
+    BULK: tl.constexpr,
 ):
     """Sum the product over ``DEPTH``; fp32 [BLOCK_M, BLOCK_N], transposed with ``SWAP_AB``.
 
-    Arguments are pointers to the start of rows. In the block scheme each step's scales are applied to it.
+    Arguments are pointers to the start of rows. With ``BULK`` the copy engine fetches the weights by their
+    descriptor, from ``plane`` and ``line`` on. In the block scheme each step's scales are applied to it.
     """
     acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAP_AB else (BLOCK_M, BLOCK_N), tl.float32)
     for start in range(0, DEPTH, BLOCK_K):
         at = start + tl.arange(0, BLOCK_K)
-        if DEPTH % BLOCK_K == 0:
-            activations = tl.load(activation_rows[:, None] + at[None, :], mask=live[:, None], other=0.0)
+        inside = (at < DEPTH)[None, :]
+        rows_inside = live[:, None] if DEPTH % BLOCK_K == 0 else live[:, None] & inside
+        activations = tl.load(activation_rows[:, None] + at[None, :], mask=rows_inside, other=0.0)
+        if BULK:
+            weights = tl.reshape(weight_descriptor.load([plane, line, start]), (BLOCK_N, BLOCK_K))
+        elif DEPTH % BLOCK_K == 0:
             weights = tl.load(weight_rows[:, None] + at[None, :])
         else:
-            inside = (at < DEPTH)[None, :]
-            activations = tl.load(
-                activation_rows[:, None] + at[None, :], mask=live[:, None] & inside, other=0.0
-            )
             weights = tl.load(weight_rows[:, None] + at[None, :], mask=inside, other=0.0)
         if SCHEME == BLOCK_SCALES:
             activation_scale = tl.load(activation_scale_rows + start // GROUP, mask=live, other=0.0)
@@ -102,26 +125,43 @@ def load_row_scale(scale_ptr, row, live, SCHEME: tl.constexpr):
 
 
 @triton.jit
+def read_block(table_ptr, slots_ptr, block, BLOCK_M: tl.constexpr):
+    """Expert of a block, its slots, and which of ``BLOCK_M`` rows hold one."""
+    expert = tl.load(table_ptr + 1 + 3 * block).to(tl.int64)
+    first = tl.load(table_ptr + 2 + 3 * block)
+    live = tl.arange(0, BLOCK_M) < tl.load(table_ptr + 3 + 3 * block)
+    slot = tl.load(slots_ptr + first + tl.arange(0, BLOCK_M), mask=live, other=0)
+    return expert, slot, live
+
+
+@triton.jit(do_not_specialize=["ids_ptr", "map_ptr", "num_slots", "prefetch"])
 def gate_up_kernel(
     x_ptr,
     x_scale_ptr,
     weight_ptr,
+    weight_descriptor,
     weight_scale_ptr,
     inner_ptr,
     inner_scale_ptr,
     slots_ptr,
     table_ptr,
+    ids_ptr,
+    map_ptr,
+    num_slots: tl.int32,
+    prefetch: tl.int32,
     TOP_K: tl.constexpr,
     HIDDEN: tl.constexpr,
     INNER: tl.constexpr,
     SCHEME: tl.constexpr,
     PER_CHANNEL: tl.constexpr,
+    MAPPED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
+    BULK: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
     """inner[slot] = silu(x @ gate.T) * (x @ up.T), the first GEMM and what follows it.
@@ -131,29 +171,35 @@ def gate_up_kernel(
     """
     HALF: tl.constexpr = BLOCK_N // 2
     COLUMNS: tl.constexpr = (INNER + HALF - 1) // HALF
+    program = tl.program_id(0)
+    within = tl.arange(0, BLOCK_N)
     if OVERLAP:
+        if prefetch > 0:
+            # The alignment is not there yet, but who is asked for is: that slot's expert is somebody's.
+            asked = local_expert(ids_ptr, map_ptr, program // COLUMNS, program // COLUMNS < num_slots, MAPPED)
+            if asked < NO_EXPERT:
+                early = tl.minimum(program % COLUMNS * HALF + within % HALF, INNER - 1)
+                early += within // HALF * INNER
+                start = weight_ptr + asked.to(tl.int64) * (2 * INNER * HIDDEN) + early * HIDDEN
+                prefetch_rows(start, prefetch, BLOCK_N)
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     blocks = tl.load(table_ptr)
-    program = tl.program_id(0)
     if program >= blocks * COLUMNS:
         return
     block, column = tile_of(program, blocks, COLUMNS, GROUP_M)
-    expert = tl.load(table_ptr + 1 + 3 * block).to(tl.int64)
-    first = tl.load(table_ptr + 2 + 3 * block)
-    live = tl.arange(0, BLOCK_M) < tl.load(table_ptr + 3 + 3 * block)
-    slot = tl.load(slots_ptr + first + tl.arange(0, BLOCK_M), mask=live, other=0)
+    expert, slot, live = read_block(table_ptr, slots_ptr, block, BLOCK_M)
     token = slot // TOP_K
-
-    within = tl.arange(0, BLOCK_N)
     row = tl.minimum(column * HALF + within % HALF, INNER - 1) + within // HALF * INNER
-    weight_rows = weight_ptr + expert * (2 * INNER * HIDDEN) + row * HIDDEN
     HIDDEN_GROUPS: tl.constexpr = (HIDDEN + GROUP - 1) // GROUP
     ROW_GROUPS: tl.constexpr = (2 * INNER + GROUP - 1) // GROUP
     acc = accumulate(
         x_ptr + token.to(tl.int64) * HIDDEN,
         live,
-        weight_rows,
+        weight_ptr + expert * (2 * INNER * HIDDEN) + row * HIDDEN,
+        weight_descriptor,
+        (expert * 2).to(tl.int32),
+        column * HALF,
         x_scale_ptr + token * HIDDEN_GROUPS if SCHEME == BLOCK_SCALES else token,
         weight_scale_ptr + (expert * ROW_GROUPS + row // GROUP) * HIDDEN_GROUPS
         if SCHEME == BLOCK_SCALES
@@ -165,6 +211,7 @@ def gate_up_kernel(
         SCHEME,
         SWAP_AB,
         PROMOTE,
+        BULK,
     )
     if SWAP_AB:
         gate, up = tl.split(tl.permute(tl.reshape(acc, (2, HALF, BLOCK_M)), (2, 1, 0)))
@@ -184,16 +231,18 @@ def gate_up_kernel(
     tl.store(out, inner.to(inner_ptr.dtype.element_ty), mask=live[:, None] & (at < INNER)[None, :])
 
 
-@triton.jit(do_not_specialize=["topk_weights_ptr"])
+@triton.jit(do_not_specialize=["topk_weights_ptr", "prefetch"])
 def down_kernel(
     inner_ptr,
     inner_scale_ptr,
     weight_ptr,
+    weight_descriptor,
     weight_scale_ptr,
     out_ptr,
     topk_weights_ptr,
     slots_ptr,
     table_ptr,
+    prefetch: tl.int32,
     HIDDEN: tl.constexpr,
     INNER: tl.constexpr,
     SCHEME: tl.constexpr,
@@ -204,31 +253,35 @@ def down_kernel(
     GROUP_M: tl.constexpr,
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
+    BULK: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
     """out[slot] = weight[slot] * (inner[slot] @ down.T), the second GEMM."""
     COLUMNS: tl.constexpr = (HIDDEN + BLOCK_N - 1) // BLOCK_N
-    if OVERLAP:
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
-    blocks = tl.load(table_ptr)
     program = tl.program_id(0)
+    # No need to wait yet: the first GEMM waited for the alignment before it let this launch start.
+    blocks = tl.load(table_ptr)
     if program >= blocks * COLUMNS:
         return
     block, column = tile_of(program, blocks, COLUMNS, GROUP_M)
-    expert = tl.load(table_ptr + 1 + 3 * block).to(tl.int64)
-    first = tl.load(table_ptr + 2 + 3 * block)
-    live = tl.arange(0, BLOCK_M) < tl.load(table_ptr + 3 + 3 * block)
-    slot = tl.load(slots_ptr + first + tl.arange(0, BLOCK_M), mask=live, other=0)
-
+    expert, slot, live = read_block(table_ptr, slots_ptr, block, BLOCK_M)
     at = column * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.minimum(at, HIDDEN - 1)
+    weight_rows = weight_ptr + expert * (HIDDEN * INNER) + row * INNER
+    if OVERLAP:
+        if prefetch > 0:
+            prefetch_rows(weight_rows, prefetch, BLOCK_N)
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
     INNER_GROUPS: tl.constexpr = (INNER + GROUP - 1) // GROUP
     ROW_GROUPS: tl.constexpr = (HIDDEN + GROUP - 1) // GROUP
     acc = accumulate(
         inner_ptr + slot.to(tl.int64) * INNER,
         live,
-        weight_ptr + expert * (HIDDEN * INNER) + row * INNER,
+        weight_rows,
+        weight_descriptor,
+        expert.to(tl.int32),
+        column * BLOCK_N,
         inner_scale_ptr + slot * INNER_GROUPS if SCHEME == BLOCK_SCALES else slot,
         weight_scale_ptr + (expert * ROW_GROUPS + row // GROUP) * INNER_GROUPS
         if SCHEME == BLOCK_SCALES
@@ -240,6 +293,7 @@ def down_kernel(
         SCHEME,
         SWAP_AB,
         PROMOTE,
+        BULK,
     )
     if SWAP_AB:
         acc = tl.trans(acc)

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import torch
 import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-from jitwatch.kernels.fused_moe import alignment, kernel
+from jitwatch.kernels.fused_moe import alignment, kernel, token_kernel
 from jitwatch.kernels.fused_moe.alignment import CHUNK, Alignment
 from jitwatch.kernels.fused_moe.checks import check_experts, check_inputs
 from jitwatch.kernels.fused_moe.constants import SUM_BLOCK, Layer, layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
 from jitwatch.kernels.fused_moe.quantize import quantize_kernel
-from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, default_plan, rows_per_expert
+from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile, default_plan, rows_per_expert
+
+PREFETCH_UNIT = 32
+"""A row is fetched early in two pieces of whole 16 bytes each."""
 
 
 def fused_moe(
@@ -79,13 +83,16 @@ class Run:
         return int(self.topk_ids.numel())
 
     def launch(self, out: torch.Tensor) -> None:
-        """Four launches for static scales or none; the dynamic schemes quantize between the GEMMs, in a fifth."""
+        """Four launches, or three by token; the dynamic schemes quantize between the GEMMs, in one more."""
         aligned = Alignment.empty(self.slots, self.experts.count, self.plan.block_m, self.x.device)
         rows, scale = self.prepare(aligned)
         inner, inner_scale = self.gate_up(aligned, rows, scale), self.experts.inner_scale
         if self.layer.quantizes_between:
             inner, inner_scale = self.quantize(inner)
-        self.sum(self.down(aligned, inner, inner_scale), out)
+        if self.plan.by_token:
+            self.down_by_token(inner, inner_scale, out)
+        else:
+            self.sum(self.down(aligned, inner, inner_scale), out)
 
     def prepare(self, aligned: Alignment) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Align the slots and quantize the input: the input as the first GEMM takes it, and its scale."""
@@ -116,11 +123,16 @@ class Run:
             rows,
             scale,
             self.experts.gate_up,
+            descriptor(self.experts.gate_up, 2, self.plan.gate_up),
             self.experts.gate_up_scale,
             inner,
             self.experts.inner_scale,
             aligned.slots,
             aligned.table,
+            self.topk_ids,
+            self.expert_map,
+            self.slots,
+            prefetched(self.plan.gate_up, self.experts.gate_up),
             **self.layer.gate_up(self.plan),
         )
         return inner
@@ -139,14 +151,32 @@ class Run:
             inner,
             inner_scale,
             self.experts.down,
+            descriptor(self.experts.down, 1, self.plan.down),
             self.experts.down_scale,
             parts,
             self.topk_weights,
             aligned.slots,
             aligned.table,
+            prefetched(self.plan.down, self.experts.down),
             **self.layer.down(self.plan),
         )
         return parts
+
+    def down_by_token(self, inner: torch.Tensor, inner_scale: torch.Tensor | None, out: torch.Tensor) -> None:
+        """Launch the second GEMM that sums what a token's experts make."""
+        tokens, hidden = out.shape
+        token_kernel.down_by_token_kernel[(tokens * triton.cdiv(hidden, self.plan.down.block_n),)](
+            inner,
+            inner_scale,
+            self.experts.down,
+            self.experts.down_scale,
+            out,
+            self.topk_weights,
+            self.topk_ids,
+            self.expert_map,
+            prefetched(self.plan.down, self.experts.down),
+            **self.layer.down_by_token(self.plan),
+        )
 
     def sum(self, parts: torch.Tensor, out: torch.Tensor) -> None:
         """Add up each token's rows."""
@@ -163,3 +193,18 @@ class Run:
         if self.layer.scheme is Scheme.BLOCK:
             return torch.empty(count, triton.cdiv(width, GROUP), dtype=torch.float32, device=rows.device)
         return static
+
+
+def descriptor(weights: torch.Tensor, planes: int, tile: Tile) -> TensorDescriptor | None:
+    """What the copy engine needs to fetch a tile: ``planes`` equal parts of each expert's rows, a share of each."""
+    if not tile.bulk:
+        return None
+    experts, rows, columns = weights.shape
+    parts = weights.view(experts * planes, rows // planes, columns)
+    return TensorDescriptor.from_tensor(parts, [planes, tile.block_n // planes, tile.block_k])
+
+
+def prefetched(tile: Tile, weights: torch.Tensor) -> int:
+    """Bytes of each row of weights to fetch early: what the tile asks for, as far as the row goes."""
+    row = weights.shape[2] * weights.element_size()
+    return int(min(tile.prefetch, row)) // PREFETCH_UNIT * PREFETCH_UNIT

@@ -32,10 +32,18 @@ class Tile:
     group_m: int = 1
     """Blocks that take turns at the same weights."""
     swap_ab: bool = False
+    bulk: bool = False
+    """Whether the copy engine (TMA) fetches the weights."""
+    prefetch: int = 0
+    """Bytes of each row of weights to ask the L2 cache for while the kernel before still runs; no constant."""
 
     def __str__(self) -> str:
-        swapped = " swapped" if self.swap_ab else ""
-        return f"{self.block_n}x{self.block_k} warps {self.warps} stages {self.stages} group {self.group_m}{swapped}"
+        words = [
+            f"{self.block_n}x{self.block_k} warps {self.warps} stages {self.stages} group {self.group_m}"
+        ]
+        words += ["swapped"] * self.swap_ab + ["bulk"] * self.bulk
+        words += [f"prefetch {self.prefetch}"] * (self.prefetch > 0)
+        return " ".join(words)
 
 
 @dataclass(frozen=True)
@@ -46,9 +54,12 @@ class Plan:
     """Slots of one expert in a block, the same for both GEMMs."""
     gate_up: Tile
     down: Tile
+    by_token: bool = False
+    """Whether the second GEMM works on one token at a time and sums its experts itself; for very few tokens."""
 
     def __str__(self) -> str:
-        return f"block_m {self.block_m} | gate_up {self.gate_up} | down {self.down}"
+        by_token = " by token" if self.by_token else ""
+        return f"block_m {self.block_m} | gate_up {self.gate_up} | down{by_token} {self.down}"
 
 
 def rows_per_expert(tokens: int, top_k: int, experts: int) -> float:

@@ -52,9 +52,11 @@ def of_plan(layer: Layer, plan: Plan, one_chunk: bool) -> list[Variant]:
     launches: list[tuple[str, Constants]] = [
         ("prepare_kernel", layer.prepare(plan, one_chunk)),
         ("gate_up_kernel", layer.gate_up(plan)),
-        ("down_kernel", layer.down(plan)),
-        ("sum_kernel", layer.sum()),
     ]
+    if plan.by_token:
+        launches.append(("down_by_token_kernel", layer.down_by_token(plan)))
+    else:
+        launches += [("down_kernel", layer.down(plan)), ("sum_kernel", layer.sum())]
     if layer.quantizes_between:
         launches.append(("quantize_kernel", layer.quantize()))
     return [Variant(name, tuple(sorted(constants.items()))) for name, constants in launches]

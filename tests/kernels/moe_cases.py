@@ -51,6 +51,7 @@ class Case:
     holes: bool = False
     """Some choices are -1."""
     fast: bool = False
+    by_token: bool = False
 
     def __str__(self) -> str:
         changed = [name for name in self.__dataclass_fields__ if getattr(self, name) != DEFAULTS.get(name)]
@@ -60,7 +61,7 @@ class Case:
     def plan(self) -> Plan:
         """The plan that it runs."""
         tile = Tile(self.block_n, self.block_k, 4, 3, self.group_m, self.swap)
-        return Plan(self.block_m, tile, tile)
+        return Plan(self.block_m, tile, tile, self.by_token)
 
 
 DEFAULTS = asdict(Case("", -1))
@@ -94,8 +95,8 @@ def run(case: Case, device: str = "cpu", seed: int = 0) -> float:
     expected = reference.fused_moe(x, experts, ids, weights, expert_map)
     assert got.shape == expected.shape
     assert got.dtype == dtype
-    size = expected.norm().item()
-    error = (got.double() - expected).norm().item()
+    size = float(expected.norm())
+    error = float((got.double() - expected).norm())
     return error / size if size > 0 else error
 
 

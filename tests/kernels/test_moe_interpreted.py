@@ -34,6 +34,8 @@ CASES = (
     *(Case(scheme, 6, mapped=True) for scheme in SCHEMES),
     Case("fp8-tensor", 50, mapped=True, holes=True, experts=11),
     Case("plain", 6, holes=True),
+    *(Case(scheme, 2, by_token=True, swap=False, mapped=scheme == "plain") for scheme in SCHEMES),
+    Case("fp8-token", 2, by_token=True, swap=False, per_channel=True, holes=True),
     # More slots than one program ranks: three chunks, blocks that straddle them, all tokens at the same experts.
     *(Case(scheme, 110) for scheme in SCHEMES),
     Case("fp8-tensor", 110, skew=40.0, swap=False, block_m=32, group_m=2),

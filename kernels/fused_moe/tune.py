@@ -1,0 +1,270 @@
+"""Finds the fastest plan of a layer at each number of tokens, on this GPU.
+
+    python -m jitwatch.kernels.fused_moe.tune --out TABLE.json [--models qwen3-30b,...] [--tokens 1,8,64]
+
+Each GEMM's tiles are timed alone, then the best of both together, with and without early fetching. What is done is
+in the file at once: stop it when you like, the next run goes on from there. Compiling is spread over processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import math
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from rich.progress import track
+from triton.runtime.errors import OutOfResources
+
+from jitwatch.errors import JitwatchError
+from jitwatch.kernels.fused_moe import candidates
+from jitwatch.kernels.fused_moe.alignment import Alignment
+from jitwatch.kernels.fused_moe.constants import layer_of
+from jitwatch.kernels.fused_moe.experts import FP8, Experts, Scheme
+from jitwatch.kernels.fused_moe.launcher import Run, overlaps
+from jitwatch.kernels.fused_moe.measure import Routing, microseconds, routings
+from jitwatch.kernels.fused_moe.problem import MODELS, Shape, make_experts
+from jitwatch.kernels.fused_moe.table import Backend, Entry, Machine, Result, Table
+from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile, rows_per_expert
+
+Timer = Callable[[Tile], float]
+"""Microseconds of one GEMM with a tile."""
+
+TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048)
+
+BY_TOKEN_TOKENS = 8
+"""Most tokens at which the second GEMM is tried by token: beyond, experts are shared by too many."""
+
+PREFETCH_TOKENS = 64
+"""Most tokens at which weights are tried to be fetched early: beyond, a launch is long against what that saves."""
+
+WHOLE_ROW = 1 << 16
+"""As many bytes of a row as it has."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A layer with random weights at one number of tokens, and the timers of its parts."""
+
+    shape: Shape
+    experts: Experts
+    tokens: int
+    accumulation: Accumulation
+    routings: list[Routing]
+    x: torch.Tensor
+
+    @classmethod
+    def of(cls, shape: Shape, experts: Experts, tokens: int, accumulation: Accumulation) -> Trial:
+        """With as many routings as keep the weights cold."""
+        x = torch.randn(tokens, shape.hidden, device="cuda").to(torch.bfloat16)
+        return cls(shape, experts, tokens, accumulation, routings(tokens, shape, "cuda"), x)
+
+    def runs(self, plan: Plan) -> list[Run]:
+        """One call for each routing."""
+        layer = layer_of(self.experts, self.shape.top_k, False, self.accumulation, overlaps(self.x.device))
+        return [Run(self.x, self.experts, ids, weights, None, plan, layer) for ids, weights in self.routings]
+
+    def whole(self, plan: Plan) -> float:
+        """Microseconds of the layer."""
+        out = torch.empty_like(self.x)
+        return microseconds([partial(run.launch, out) for run in self.runs(plan)])
+
+    def timers(self, block_m: int) -> tuple[Timer, Timer, Timer]:
+        """Timers of the first GEMM, of the second, and of the second by token, each alone and on real slots."""
+        base = Plan(block_m, Tile(64, 128, 4, 3), Tile(64, 128, 4, 3))
+        runs = self.runs(base)
+        device, experts = self.x.device, self.experts.count
+        aligned = [Alignment.empty(run.slots, experts, block_m, device) for run in runs]
+        prepared = [run.prepare(own) for run, own in zip(runs, aligned, strict=True)]
+        rows, scale = prepared[0]
+        inner, inner_scale = self.inner_rows(runs[0])
+        out = torch.empty_like(self.x)
+
+        def first(tile: Tile) -> float:
+            tried = zip(self.runs(replace(base, gate_up=tile)), aligned, strict=True)
+            return microseconds([partial(run.gate_up, own, rows, scale) for run, own in tried])
+
+        def second(tile: Tile) -> float:
+            tried = zip(self.runs(replace(base, down=tile)), aligned, strict=True)
+            return microseconds([partial(run.down, own, inner, inner_scale) for run, own in tried])
+
+        def by_token(tile: Tile) -> float:
+            tried = self.runs(replace(base, down=tile, by_token=True))
+            return microseconds([partial(run.down_by_token, inner, inner_scale, out) for run in tried])
+
+        return first, second, by_token
+
+    def inner_rows(self, run: Run) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Random rows as the second GEMM takes them, and their scale."""
+        inner = (torch.randn(run.slots, self.shape.inner, device="cuda") * 0.5).to(torch.bfloat16)
+        if run.layer.quantizes_between:
+            return run.quantize(inner)
+        return (inner.to(FP8) if run.layer.quantized else inner), self.experts.inner_scale
+
+
+def fastest(timer: Timer, tiles: Sequence[Tile], count: int) -> list[Tile]:
+    """The fastest tiles."""
+    return sorted(tiles, key=partial(time_or_never, timer))[:count]
+
+
+def time_or_never(timer: Timer, tile: Tile) -> float:
+    """The tile's time; infinite where it does not fit the device."""
+    try:
+        return timer(tile)
+    except OutOfResources:
+        return math.inf
+
+
+def promising(trial: Trial, swapped: bool) -> Iterator[Plan]:
+    """The best tiles of each GEMM put together, for each height of a block."""
+    scheme = trial.experts.scheme
+    rows = rows_per_expert(trial.tokens, trial.shape.top_k, trial.shape.experts)
+    for block_m in candidates.heights(rows):
+        tiles = [tile for tile in candidates.tiles(scheme, block_m) if tile.swap_ab == swapped]
+        if not tiles:
+            continue
+        first, second, by_token = trial.timers(block_m)
+        ups, downs = fastest(first, tiles, 2), fastest(second, tiles, 2)
+        yield from (Plan(block_m, up, down) for up, down in itertools.product(ups, downs))
+        if swapped and trial.tokens <= BY_TOKEN_TOKENS:
+            token_tiles = fastest(by_token, candidates.token_tiles(scheme), 2)
+            yield from (Plan(block_m, ups[0], tile, True) for tile in token_tiles)
+
+
+def prefetching(plan: Plan, tokens: int) -> Iterator[Plan]:
+    """The plan, and with weights fetched early."""
+    yield plan
+    if tokens > PREFETCH_TOKENS:
+        return
+    for up, down in ((0, WHOLE_ROW), (1024, WHOLE_ROW), (WHOLE_ROW, WHOLE_ROW)):
+        yield replace(
+            plan, gate_up=replace(plan.gate_up, prefetch=up), down=replace(plan.down, prefetch=down)
+        )
+
+
+def search(trial: Trial) -> tuple[Result, ...]:
+    """The best plan with swapped sides and the best without, with their times."""
+    results = []
+    for backend, swapped in ((Backend.SWAPPED, True), (Backend.PLAIN, False)):
+        tried = [
+            (trial.whole(variation), variation)
+            for plan in promising(trial, swapped)
+            for variation in prefetching(plan, trial.tokens)
+        ]
+        if tried:
+            time_taken, plan = min(tried, key=lambda pair: pair[0])
+            results.append(Result(backend.value, round(time_taken, 2), plan))
+    return tuple(results)
+
+
+Job = tuple[Shape, Scheme, Accumulation, Plan]
+
+
+def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Sequence[int]) -> list[Job]:
+    """One plan for each tile that a search at these numbers of tokens may try."""
+    rows = [rows_per_expert(count, shape.top_k, shape.experts) for count in tokens]
+    heights = sorted({height for own in rows for height in candidates.heights(own)})
+    plans = [Plan(height, tile, tile) for height in heights for tile in candidates.tiles(scheme, height)]
+    if min(tokens) <= BY_TOKEN_TOKENS:
+        some = candidates.tiles(scheme, heights[0])[0]
+        plans += [Plan(heights[0], some, tile, True) for tile in candidates.token_tiles(scheme)]
+    return [(shape, scheme, accumulation, plan) for plan in plans]
+
+
+def compile_plan(job: Job) -> None:
+    """Compile a plan's kernels into Triton's cache, by running them on a layer of one expert."""
+    shape, scheme, accumulation, plan = job
+    experts = make_experts(replace(shape, experts=1), scheme, "cuda")
+    x = torch.zeros(1, shape.hidden, dtype=torch.bfloat16, device="cuda")
+    ids = torch.zeros(1, shape.top_k, dtype=torch.int32, device="cuda")
+    weights = torch.ones(1, shape.top_k, device="cuda")
+    layer = layer_of(experts, shape.top_k, False, accumulation, overlaps(x.device))
+    with contextlib.suppress(OutOfResources):
+        Run(x, experts, ids, weights, None, plan, layer).launch(torch.empty_like(x))
+    torch.cuda.synchronize()
+
+
+def compile_all(todo: Sequence[Job], processes: int) -> None:
+    """Spread the compiles over processes; the next launch of each finds it in Triton's cache."""
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for _ in track(pool.imap_unordered(compile_plan, todo, 4), "compiling", len(todo)):
+            pass
+
+
+def tune(
+    table: Table, path: Path, asked: Sequence[tuple[Shape, Scheme, Accumulation]], tokens: Sequence[int]
+) -> Table:
+    """Measure what the table lacks, writing it after each entry."""
+    for shape, scheme, accumulation in asked:
+        layer = (shape, scheme, accumulation)
+        missing = [count for count in tokens if table.find(layer, count) is None]
+        if not missing:
+            continue
+        experts = make_experts(shape, scheme, "cuda")
+        for count in track(missing, f"{shape} {scheme.value} {accumulation.name.lower()}"):
+            results = search(Trial.of(shape, experts, count, accumulation))
+            table = table.add(Entry(shape, scheme, accumulation, count, results))
+            table.save(path)
+            for result in results:
+                print(f"{count:>5} tokens  {result.microseconds:8.1f} us  {result.backend}  {result.plan}")
+    return table
+
+
+def start(path: Path) -> Table:
+    """The table to go on with: the file's, when it is of this machine, else an empty one."""
+    here = Machine.here()
+    if not path.exists():
+        return Table(here)
+    table = Table.load(path)
+    differences = table.machine.differences(here)
+    if differences:
+        raise JitwatchError(f"{path} is of another machine ({', '.join(differences)}): name another --out")
+    return table
+
+
+def main() -> None:
+    """Tune the layers asked for."""
+    parser = argparse.ArgumentParser(description="Find the fastest plans of fused-MoE layers on this GPU.")
+    parser.add_argument("--out", type=Path, required=True, help="the table, gone on with if it is there")
+    parser.add_argument("--models", default=",".join(MODELS), help="names, or experts:top_k:hidden:inner")
+    parser.add_argument("--schemes", default=Scheme.TENSOR.value)
+    parser.add_argument("--accumulation", default="exact", choices=[a.name.lower() for a in Accumulation])
+    parser.add_argument("--tokens", default=",".join(map(str, TOKENS)))
+    parser.add_argument("--processes", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    args = parser.parse_args()
+    if not torch.cuda.is_available():
+        raise SystemExit("tune: no CUDA device here; run it on a machine with one")
+    tokens = [int(word) for word in args.tokens.split(",")]
+    accumulation = Accumulation[args.accumulation.upper()]
+    asked = [
+        (shape_of(model), Scheme(scheme), accumulation)
+        for model in args.models.split(",")
+        for scheme in args.schemes.split(",")
+    ]
+    table = start(args.out)
+    compile_all([job for layer in asked for job in jobs(*layer, tokens)], args.processes)
+    tune(table, args.out, asked, tokens)
+    print(f"{args.out}: pass it to routing.Router, or to bench --table")
+
+
+def shape_of(text: str) -> Shape:
+    """A layer by its model's name or its numbers."""
+    if text in MODELS:
+        return MODELS[text]
+    try:
+        return Shape(*map(int, text.split(":")))
+    except (TypeError, ValueError):
+        raise JitwatchError(
+            f"--models {text}: name one of {', '.join(MODELS)} or write experts:top_k:hidden:inner"
+        ) from None
+
+
+if __name__ == "__main__":
+    main()
