@@ -20,25 +20,28 @@ CALLERS = 4
 def caller_facts(host: Host, name: str, scope: Scope, depth: int) -> Iterator[Fact]:
     """What the module's own callers pass for an argument."""
     assert scope.function is not None
-    if host.calls is None:
-        host.calls = {}
-        for function in host.functions.values():
-            for each in ast.walk(function):
-                if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
-                    host.calls.setdefault(each.func.id, []).append((each, function))
-    order = list(scope.arguments)
-    for call, caller in host.calls.get(scope.function.name, ())[:CALLERS]:
-        outer = host.scope(caller, host.module)
-        value = next((k.value for k in call.keywords if k.arg == name), None)
-        index = order.index(name)
-        if (
-            value is None
-            and index < len(call.args)
-            and not any(isinstance(a, ast.Starred) for a in call.args)
-        ):
+    index = list(scope.arguments).index(name)
+    for call, caller in _calls(host, scope.function.name)[:CALLERS]:
+        value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+        starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+        if value is None and index < len(call.args) and not starred:
             value = call.args[index]
         if value is not None:
-            yield host.value(value, outer, depth - 2)
+            yield host.value(value, host.scope(caller, host.module), depth - 2)
+
+
+def _calls(host: Host, name: str) -> list[tuple[ast.Call, Function]]:
+    """Calls of a function in the functions whose text names it."""
+    if name not in host.calls:
+        written = f"{name}(".encode()
+        host.calls[name] = [
+            (each, function)
+            for function in host.functions.values()
+            if host.text.holds(function, written)
+            for each in ast.walk(function)
+            if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == name
+        ]
+    return host.calls[name]
 
 
 def follow(host: Host, function: Function, call: ast.Call, scope: Scope, depth: int) -> Fact:

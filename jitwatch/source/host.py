@@ -46,8 +46,8 @@ class Host:
         self.module = Scope(None, None)
         self.functions: dict[str, Function] = {}
         self._scopes: dict[int, Scope] = {}
-        self.calls: dict[str, list[tuple[ast.Call, Function]]] | None = None
-        """Calls of the module's functions by name, once something asks for them."""
+        self.calls: dict[str, list[tuple[ast.Call, Function]]] = {}
+        """Calls of the module's functions by name, as far as something has asked for them."""
         self._busy: set[tuple[int, str]] = set()
         collect(text.tree.body, self.module)
         for node in definitions(text.tree.body):

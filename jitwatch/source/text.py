@@ -50,6 +50,13 @@ class SourceText:
         end = self.offset(node.end_lineno, node.end_col_offset)
         return re.sub(r"\s+", " ", self.data[start:end].decode())
 
+    def holds(self, node: ast.stmt, written: bytes) -> bool:
+        """Whether the source of a statement holds some text."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self.offset(node.lineno, node.col_offset)
+        return self.data.find(written, start, self.offset(node.end_lineno, node.end_col_offset)) >= 0
+
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         """Return the span of a node."""
         assert node.end_lineno is not None
