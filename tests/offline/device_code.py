@@ -99,6 +99,14 @@ def bf16_arithmetic(x, y, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def total(x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Sum of each row, in the type of x."""
+    row = tl.arange(0, ROWS)
+    tile = tl.load(x + row[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :])
+    tl.store(out + row, tl.sum(tile, axis=1))
+
+
+@triton.jit
 def convert(x, out, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at, mask=at < n).to(out.dtype.element_ty), mask=at < n)

@@ -115,6 +115,14 @@ def test_all_codes_of_fp8_are_read_right() -> None:
         assert torch.equal(out.nan_to_num(nan=-1), x.float().nan_to_num(nan=-1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_sum_is_of_numbers_and_not_of_their_bits(dtype: torch.dtype) -> None:
+    x = torch.randn(4, 32, device="cuda", dtype=dtype)
+    out = torch.empty(4, device="cuda", dtype=dtype)
+    device_code.total[(1,)](x, out, 4, 32)
+    torch.testing.assert_close(out.float(), x.float().sum(1), atol=0.05, rtol=0.02)
+
+
 def test_atomics_add_every_lane_of_an_address() -> None:
     x = on_gpu(64)
     out = torch.zeros(4, device="cuda")

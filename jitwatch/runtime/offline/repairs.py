@@ -17,6 +17,7 @@ def repair_interpreter(interpreter: Any, assertion: type[Exception], patches: Pa
     _compute_bits_as_floats(interpreter, builder, patches)
     _cast_through_floats(interpreter, builder, patches)
     _multiply_matrices(interpreter, builder, patches)
+    _sum_floats(interpreter, patches)
     _add_bf16_atomically(interpreter, builder, patches)
     _assert_and_assume(builder, assertion, patches)
     if hasattr(interpreter, "TensorDescHandle"):  # from 3.4 on
@@ -79,6 +80,20 @@ def _multiply_matrices(interpreter: Any, builder: Any, patches: Patches) -> None
         return original(self, _as_floats(interpreter, a), _as_floats(interpreter, b), *rest)
 
     patches.set(builder, "create_dot", create_dot)
+
+
+def _sum_floats(interpreter: Any, patches: Patches) -> None:
+    """``tl.sum`` of bf16 adds bits. (``tl.max`` and the scans convert to fp32 first.)"""
+    original = interpreter.ReduceOps.sum
+
+    def total(self: Any, tensor: Any) -> Any:
+        dtype = tensor.dtype.scalar
+        if not floats.is_held_as_bits(dtype):
+            return original(self, tensor)
+        added = np.sum(floats.decode(tensor.handle.data, dtype), axis=self.axis, keepdims=self.keep_dims)
+        return self.to_tensor(floats.encode(added, dtype), tensor.dtype)
+
+    patches.set(interpreter.ReduceOps, "sum", total)
 
 
 def _add_bf16_atomically(interpreter: Any, builder: Any, patches: Patches) -> None:
