@@ -58,7 +58,7 @@ def verify_findings(findings: Findings, asked: Asked) -> list[Verdict]:
     requests = requests_of_run(findings, asked.wanted)
     _check_names(asked.wanted, requests)
     target = asked.target_or(run.target)
-    with Pool(asked.python, asked.workers, run.cwd) as pool, _progress() as progress:
+    with Pool(asked.python, asked.workers, run.cwd) as pool, progress_bar() as progress:
         return verify_remedies(requests, target, pool=pool, progress=progress)
 
 
@@ -66,7 +66,7 @@ def verify_file(spelled: str, asked: Asked, signature: str | None) -> list[Verdi
     """Verdicts on a kernel named ``FILE::KERNEL``. Raises JitwatchError."""
     project, kernel = find_kernel(spelled)
     target = asked.target_or(None)
-    with Pool(asked.python, asked.workers) as pool, _progress() as progress:
+    with Pool(asked.python, asked.workers) as pool, progress_bar() as progress:
         requests = requests_of_kernel(project, kernel, asked.wanted, target, signature=signature, pool=pool)
         _check_names(asked.wanted, requests)
         return verify_remedies(requests, target, pool=pool, progress=progress)
@@ -85,7 +85,7 @@ def _check_names(wanted: Wanted, requests: Sequence[Request]) -> None:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Progress | None]:
+def progress_bar() -> Iterator[Progress | None]:
     """A bar on stderr, for a person only."""
     if not sys.stderr.isatty():
         yield None

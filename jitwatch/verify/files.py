@@ -57,7 +57,13 @@ def requests_of_kernel(
     form = _first_that_compiles(source, bases, target, pool or Pool(), progress)
     assumed = len(given) < len(source.parameters)
     return [
-        Request(source, change, _forms(kernel, source, form, change.position), assumed=assumed)
+        Request(
+            source,
+            change,
+            _forms(source, form, change.position),
+            assumed=assumed,
+            doubted=assumed and bool(kernel.parameters[change.position].contiguity),
+        )
         for change in _changes(source, form, wanted)
     ]
 
@@ -136,7 +142,7 @@ def _changes(source: KernelSource, base: Form, wanted: Wanted) -> Iterator[Chang
             yield Change(i, remedy, fixed_type(classes) if remedy is Remedy.ANNOTATE else None)
 
 
-def _forms(kernel: Kernel, source: KernelSource, base: Form, position: int) -> tuple[Form, ...]:
+def _forms(source: KernelSource, base: Form, position: int) -> tuple[Form, ...]:
     """The base form with each class of one argument that launches will meet."""
     arguments = list(base.arguments)
     forms: dict[Form, None] = {}

@@ -13,6 +13,11 @@ from jitwatch.verify.pool import Pool, Progress
 from jitwatch.verify.requests import Form, KernelSource, Request, job_of
 from jitwatch.verify.verdicts import Pair, Verdict, conclude
 
+DOUBT = (
+    "harmless under the guessed signature, but the source says that its divisibility lets accesses be wide; "
+    "give --signature"
+)
+
 
 def verify_remedies(
     requests: Sequence[Request],
@@ -38,6 +43,8 @@ def _verdict(request: Request, device: Target, pool: Pool) -> Verdict:
     pairs = [_judge(request, before, after, device, pool) for before, after in request.pairs()]
     if pairs:
         outcome, reason, ordered = conclude(pairs)
+        if request.doubted and outcome is Outcome.HARMLESS:
+            outcome, reason = Outcome.UNKNOWN, DOUBT
     else:
         outcome, reason, ordered = Outcome.HARMLESS, "it changes no variant", ()
     return Verdict(

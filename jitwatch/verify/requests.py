@@ -67,6 +67,8 @@ class Request:
     """Variants beyond MOST_FORMS."""
     assumed: bool = False
     """The forms are guessed from the source, not recorded or given."""
+    doubted: bool = False
+    """They are, and the source says that divisibility matters: a guess that leaves the access out proves nothing."""
 
     @property
     def parameter(self) -> Parameter:

@@ -47,12 +47,15 @@ class Guess:
     """Size of the block of a kernel that has one: 1024 gives each of 128 threads 8 elements, a full vector."""
     tile: int
     """Size of each block of a kernel that has several."""
+    switches: bool = True
+    """Of flags: on, since what they guard would be no part of the code."""
 
 
 GUESSES = (
     Guess("bf16", 1024, 64),
+    Guess("bf16", 1024, 64, switches=False),
     Guess("fp32", 1024, 64),
-    Guess("fp16", 256, 32),
+    Guess("fp16", 256, 32, switches=False),
     Guess("fp32", 64, 16),
     Guess("i32", 128, 16),
 )
@@ -110,19 +113,19 @@ def guess_classes(
     literal = _literals(launches)
     blocks = [each for each in kernel.parameters if each.is_constexpr and Role.SHAPE in each.roles]
     block = guess.tile if len(blocks) > 1 else guess.line
-    return {each.name: _guess_class(kernel, each, literal, guess.dtype, block) for each in parameters}
+    return {each.name: _guess_class(kernel, each, literal, guess, block) for each in parameters}
 
 
 def _guess_class(
-    kernel: Kernel, parameter: Parameter, literal: Mapping[str, Any], dtype: str, block: int
+    kernel: Kernel, parameter: Parameter, literal: Mapping[str, Any], guess: Guess, block: int
 ) -> ArgumentClass:
     declared = kernel.parameter(parameter.name)
     assert declared is not None
     name = parameter.name
     if parameter.constexpr:
-        return fold(literal.get(name, _guess_constant(name, declared.default, declared.roles, dtype, block)))
+        return fold(literal.get(name, _guess_constant(name, declared.default, declared.roles, guess, block)))
     if Role.POINTER in declared.roles or names_pointer(name):
-        return ArgumentClass(f"*{'i64' if INDEX_NAME.search(name) else dtype}", ALIGNED)
+        return ArgumentClass(f"*{'i64' if INDEX_NAME.search(name) else guess.dtype}", ALIGNED)
     if Contiguity.UNIT in declared.contiguity:
         return fold(1)
     if parameter.annotation:
@@ -133,18 +136,18 @@ def _guess_class(
     return ArgumentClass("i32", None) if parameter.no_specialize else DIVISIBLE
 
 
-def _guess_constant(name: str, default: str | None, roles: Role, dtype: str, block: int) -> Any:
+def _guess_constant(name: str, default: str | None, roles: Role, guess: Guess, block: int) -> Any:
     if default is not None:
         try:
             return ast.literal_eval(default)
         except (ValueError, SyntaxError):
             pass
     if DTYPE_NAME.search(name):
-        return {"repr": dtype}
+        return {"repr": guess.dtype}
     if Role.SHAPE in roles:
         return block
     # A size that also chooses a branch must not be 0: everything it bounds would be dead code.
-    return False if SWITCH_NAME.search(name) or roles == Role.BRANCH else block
+    return guess.switches if SWITCH_NAME.search(name) or roles == Role.BRANCH else block
 
 
 def _literals(launches: Sequence[BoundLaunch]) -> dict[str, Any]:

@@ -32,6 +32,16 @@ def copy_rows(x, out, stride, WIDTH: tl.constexpr):
 
 
 @triton.jit
+def copy_if_asked(x, out, stride, WIDTH: tl.constexpr, COPY: tl.constexpr = False):
+    """A default that leaves out what its stride is for."""
+    columns = tl.arange(0, WIDTH)
+    if COPY:
+        tl.store(out + tl.program_id(0) * stride + columns, tl.load(x + tl.program_id(0) * stride + columns))
+    else:
+        tl.store(out + columns, columns.to(out.dtype.element_ty))
+
+
+@triton.jit
 def copy_heads(x, out, heads, width, WIDTH: tl.constexpr):
     """Its stride is a product: either factor's divisibility is enough for both."""
     cells = tl.program_id(0) * (heads * width) + tl.arange(0, WIDTH)

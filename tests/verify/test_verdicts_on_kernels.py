@@ -88,6 +88,16 @@ def test_a_row_count_is_harmless(verify: Verify) -> None:
     )
 
 
+def test_a_guess_that_leaves_out_the_access_that_matters_proves_nothing(verify: Verify) -> None:
+    verdict = verify("copy_if_asked")["stride"]
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert verdict.reason.endswith("give --signature")
+    text = "x=*bf16:16, out=*bf16:16, stride=i32:16, COPY=True, WIDTH=1024"
+    assert verify("copy_if_asked", signature=text)["stride"].outcome is Outcome.COSTS
+    text = text.replace("True", "False")
+    assert verify("copy_if_asked", signature=text)["stride"].outcome is Outcome.HARMLESS
+
+
 def test_a_constexpr_that_only_masks_is_harmless_as_an_argument(verify: Verify) -> None:
     text = "out=*i32:16, length=100, BLOCK=128"
     assert verify("count_up", "length=runtime_argument", signature=text)["length"].outcome is Outcome.HARMLESS
