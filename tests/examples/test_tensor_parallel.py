@@ -148,6 +148,10 @@ def test_the_table_has_a_row_for_each_scenario(bench: Bench) -> None:
     rows = bench.table.strip().splitlines()[2:]
     assert [row.count("|") for row in rows] == [7, 7]
     assert "compiled 0, 0, 0, 3" in rows[1]
+    # The README's rows are of the same scenarios, under the same head.
+    readme = (EXAMPLE / "README.md").read_text().splitlines()
+    for line in (*bench.table.splitlines()[:2], *rows):
+        assert any(its.startswith(line[: line.index("|", 1)]) for its in readme)
 
 
 def test_the_ranks_together_compute_what_one_model_computes(tmp_path: Path) -> None:
