@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Finding
+from jitwatch.lint.finding import Applicability, Finding
 from jitwatch.lint.rule import Rule, Valid
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class ObservedRecompile(Rule):
     def _finding(self, module: Module, kernel: Kernel, cause: Cause, recording: Recording) -> Finding:
         parameter = kernel.parameter(cause.name) if cause.subject == "argument" else None
         remedy = recording.remedy(module.path, kernel.name, cause.name)
+        change = recording.change(kernel, cause.name) if parameter else None
         finding = self.finding(
             module,
             parameter.span if parameter else kernel.span,
@@ -98,5 +99,7 @@ class ObservedRecompile(Rule):
             kernel=kernel.name,
             parameter=parameter.name if parameter else None,
             remedy=remedy or "`jitwatch report` on the run shows every miss, with values and launches",
+            applicability=Applicability.UNSAFE if change else Applicability.DISPLAY,
+            change=change,
         )
         return replace(finding, evidence=cause.evidence)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from jitwatch.cli import lint_fix
 from jitwatch.errors import JitwatchError
 
 if TYPE_CHECKING:
@@ -24,9 +25,15 @@ CLEAN, FINDINGS, FAILED = 0, 1, 2
 
 EPILOG = """\
 exit codes:
-  0  no findings (or --exit-zero)
-  1  findings
-  2  a file could not be read or parsed (the others are linted), or bad usage
+  0  no findings, or none left after --fix (or --exit-zero); --diff: nothing to fix
+  1  findings; --diff: something to fix; --exit-non-zero-on-fix: something was fixed
+  2  a file could not be read, parsed or written (the others are done), or bad usage
+
+fixes:
+  jitwatch lint --fix src/                 what is safe: the program does the same afterwards
+  jitwatch lint --unsafe-fixes --diff src/ what more there is, as a diff
+  jitwatch lint --fix --verify src/        compile both forms, and apply what is proven harmless
+  jitwatch lint --fix --verify --profile RUN src/   only what a run showed, the dearest first
 
 suppress a finding where it stands, with a reason:
   def kernel(x, n):  # jitwatch: ignore[JW001] one length in this service
@@ -47,6 +54,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", metavar="PATH", help="files and folders (default: .), or - for stdin"
     )
     _prepare_selection(parser.add_argument_group("which rules and files"))
+    lint_fix.prepare(parser.add_argument_group("fixes"))
     _prepare_output(parser.add_argument_group("output"))
     _prepare_running(parser.add_argument_group("running"))
 
@@ -95,7 +103,8 @@ def _prepare_output(group: argparse._ArgumentGroup) -> None:
         "--profile",
         type=Path,
         metavar="RUN",
-        help="hold the findings against a run of `jitwatch profile`: what it confirms first, with its cost",
+        help="hold the findings against a run of `jitwatch profile`: what it confirms first, with its cost; "
+        "with --fix only that is mended",
     )
     group.add_argument("--exit-zero", action="store_true", help="exit 0 even with findings")
     group.add_argument("--show-settings", action="store_true", help="print the settings that hold, and stop")
@@ -134,6 +143,7 @@ def run(args: argparse.Namespace) -> int:
         context=tuple(args.context),
         isolated=args.isolated,
     )
+    lint_fix.check(args)
     if args.show_settings:
         return _show_settings(args, Configuration(overrides))
     if args.watch:
@@ -144,7 +154,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _lint_and_print(args: argparse.Namespace, configuration: Configuration) -> int:
-    with _without_collector():
+    if lint_fix.is_asked(args):
+        return lint_fix.run(args, configuration)
+    with without_collector():
         outcome = _lint(args, configuration)
     for problem in outcome.problems:
         print(f"jitwatch: {problem}", file=sys.stderr)
@@ -153,7 +165,7 @@ def _lint_and_print(args: argparse.Namespace, configuration: Configuration) -> i
     from jitwatch.lint.formats.output import opened
 
     with opened(args.output_file) as out:
-        for line in _lines(args, outcome, out):
+        for line in lines_of(args, outcome, out):
             print(line, file=out)
     if outcome.notebooks:
         noun = "notebook" if outcome.notebooks == 1 else "notebooks"
@@ -172,16 +184,17 @@ def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
     from jitwatch.lint.engine import lint_paths, lint_text
     from jitwatch.lint.progress import progress_bar
 
-    from_stdin = _reads_stdin(args)
+    from_stdin = reads_stdin(args)
     with progress_bar() as progress:
-        options = _options(args, configuration, progress)
+        options = options_of(args, configuration, progress)
         if not from_stdin:
             return lint_paths(args.paths or ["."], configuration, options)
         name = args.stdin_filename or "stdin.py"
         return lint_text(name, sys.stdin.buffer.read(), configuration, options)
 
 
-def _reads_stdin(args: argparse.Namespace) -> bool:
+def reads_stdin(args: argparse.Namespace) -> bool:
+    """Whether the source comes on stdin. Raises JitwatchError for what stdin does not go with."""
     from_stdin = args.paths == ["-"] or bool(args.stdin_filename and not args.paths)
     if "-" in args.paths and not from_stdin:
         raise JitwatchError("- (stdin) cannot be linted together with other paths")
@@ -190,7 +203,8 @@ def _reads_stdin(args: argparse.Namespace) -> bool:
     return from_stdin
 
 
-def _options(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:
+def options_of(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:
+    """How to lint. Raises JitwatchError for a run that is none."""
     from jitwatch.lint.cache import Cache
     from jitwatch.lint.engine import Options
 
@@ -209,7 +223,8 @@ def _options(args: argparse.Namespace, configuration: Configuration, progress: P
     )
 
 
-def _lines(args: argparse.Namespace, outcome: Outcome, out: TextIO) -> Iterator[str]:
+def lines_of(args: argparse.Namespace, outcome: Outcome, out: TextIO, fixed: int = 0) -> Iterator[str]:
+    """Yield the findings as they were asked for; ``fixed``: how many more are mended already."""
     from jitwatch.lint.formats import HUMAN, Look, renderer
     from jitwatch.lint.formats.footer import footer
     from jitwatch.lint.formats.output import wants_colour
@@ -221,7 +236,7 @@ def _lines(args: argparse.Namespace, outcome: Outcome, out: TextIO) -> Iterator[
     else:
         yield from renderer(args.format).render(outcome, look)
     if args.format in HUMAN:
-        yield from footer(outcome)
+        yield from footer(outcome, unsafe=args.unsafe_fixes, fixed=fixed)
 
 
 def _show_settings(args: argparse.Namespace, configuration: Configuration) -> int:
@@ -243,8 +258,8 @@ def _add_ignores(args: argparse.Namespace, outcome: Outcome) -> int:
 
 
 @contextlib.contextmanager
-def _without_collector() -> Iterator[None]:
-    """Many small immutable objects and hardly a cycle: collecting takes a fifth of a cold run."""
+def without_collector() -> Iterator[None]:
+    """Collect no garbage. Many small immutable objects and hardly a cycle: collecting takes a fifth of a cold run."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -26,6 +26,11 @@ class Kind(enum.Enum):
     DROP = "drop"
     """It is taken out of the signature, of the lists that name it and of every launch."""
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled code can tell what it costs: it changes the code, and in a way ``verify`` can make."""
+        return self in (Kind.OPT_OUT, Kind.ALIGNMENT, Kind.ANNOTATE, Kind.RUNTIME)
+
 
 @dataclass(frozen=True, order=True)
 class Change:

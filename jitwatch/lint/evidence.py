@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,13 @@ from jitwatch.lint.finding import Evidence, Finding
 from jitwatch.lint.registry import all_rules
 
 if TYPE_CHECKING:
+    from jitwatch.analysis import Findings
+    from jitwatch.analysis.whatif import Outcome as Left
+    from jitwatch.fix.changes import Change
     from jitwatch.lint.rule import Rule
     from jitwatch.report.schema import EventRow, KernelRow
+    from jitwatch.source.model import Kernel
+    from jitwatch.specialization import Remedy
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Cause:
 class Recording:
     """The kernels of a run."""
 
-    def __init__(self, kernels: Iterable[KernelRow]) -> None:
+    def __init__(self, kernels: Iterable[KernelRow], findings: Findings | None = None) -> None:
+        self.findings = findings
         self._exact: dict[tuple[str, str], list[KernelRow]] = {}
         self._by_name: dict[tuple[str, str], list[KernelRow]] = {}
         for row in kernels:
@@ -45,7 +51,8 @@ class Recording:
         from jitwatch.report.document import build_document
         from jitwatch.rundir import read_run
 
-        return cls(build_document(analyse(read_run(path)))["kernels"])
+        findings = analyse(read_run(path))
+        return cls(build_document(findings)["kernels"], findings)
 
     def rows(self, path: str, kernel: str) -> Sequence[KernelRow]:
         """Rows of a kernel of a linted file.
@@ -91,6 +98,29 @@ class Recording:
                 return cause.evidence
         return Evidence(ran=bool(rows))
 
+    def change(self, kernel: Kernel, argument: str) -> Change | None:
+        """Return the change that the report's plan makes to an argument of a kernel."""
+        from jitwatch.fix.changes import Change, Kind
+
+        for row in self.rows(kernel.path, kernel.name):
+            for step in row["plan"]:
+                for edit in step["edits"]:
+                    if edit["argument"] == argument:
+                        annotation = _annotation(step["declarations"], argument)
+                        return Change(kernel.key, argument, Kind(edit["remedy"]), annotation)
+        return None
+
+    def left(self, kernel: Kernel, remedies: Mapping[str, Remedy]) -> tuple[Left, Left] | None:
+        """What a run had of a kernel, and what it would have had with remedies for some arguments."""
+        lines = {row["line"] for row in self.rows(kernel.path, kernel.name)}
+        for found in self.findings.kernels if self.findings else ():
+            if found.kernel.line in lines and found.kernel.name.rpartition(".")[2] == kernel.name:
+                names = [parameter.name for parameter in found.kernel.parameters]
+                chosen = {names.index(n): remedy for n, remedy in remedies.items() if n in names}
+                varying = {i: remedy for i, remedy in chosen.items() if i in found.scenario.remedies}
+                return found.scenario.as_is, found.scenario.outcome(varying)
+        return None
+
     def remedy(self, path: str, kernel: str, argument: str) -> str | None:
         """Return the report's plan for an argument in one line, when it has one."""
         for row in self.rows(path, kernel):
@@ -100,6 +130,15 @@ class Recording:
                     kept = f"leaves {step['variants_after']} of {step['variants_before']} variants"
                     return f"{change}, which {kept}; measure the kernel before you keep it"
         return None
+
+
+def _annotation(declarations: Iterable[str], argument: str) -> str | None:
+    """The type that a declaration such as ``n: tl.int32`` fixes: ``i32``."""
+    for declared in declarations:
+        name, _, type_ = declared.partition(": tl.")
+        if name == argument and type_:
+            return type_.replace("uint", "u").replace("int", "i")
+    return None
 
 
 def with_evidence(findings: Iterable[Finding], recording: Recording) -> list[Finding]:

@@ -99,5 +99,12 @@ class Finding:
     """A comment in the source says to leave it. Kept: SARIF reports it, JW100 counts it."""
     reason: str = ""
     """The words after the suppressing comment's code."""
+    proven: bool = field(default=False, compare=False)
+    """Both forms were compiled: the applicability and the remedy say what came of it."""
     evidence: Evidence | None = field(default=None, compare=False)
     """What a run says about it, when one was given."""
+
+    @property
+    def is_provable(self) -> bool:
+        """Whether compiling both forms would tell more about its fix, and nobody has done so."""
+        return self.change is not None and self.change.kind.is_compiled and not self.proven

@@ -33,6 +33,7 @@ def test_findings_exit_1_and_show_source_and_remedy(project: Write, lint: Lint) 
         "  = instead: did you mean `seed`?\n"
         "\n"
         "Found 1 finding in 1 file (1 kernel in 1 file looked at).\n"
+        "1 fixable with `--fix --unsafe-fixes`.\n"
         "`jitwatch rule JW006` explains.\n"
     )
 

@@ -6,25 +6,47 @@ from collections import Counter
 from collections.abc import Iterator
 
 from jitwatch.lint.engine import Outcome
+from jitwatch.lint.finding import Applicability
 
 
-def footer(outcome: Outcome) -> Iterator[str]:
-    """Yield the summary; it ends with a command that runs as printed."""
+def footer(outcome: Outcome, *, unsafe: bool = False, fixed: int = 0) -> Iterator[str]:
+    """Yield the summary; it ends with a command that runs as printed.
+
+    ``unsafe``: fixes that are not safe are asked for; ``fixed``: findings that were there and are mended.
+    """
     shown = outcome.shown
     suppressed = len(outcome.findings) - len(shown)
     aside = f", {suppressed} suppressed" if suppressed else ""
     looked_at = f"{count(outcome.kernels, 'kernel')} in {count(len(outcome.read), 'file')}"
+    mended = f"Fixed {count(fixed, 'finding')}. " if fixed else ""
     if not shown:
-        yield f"No findings{aside}: {looked_at} looked at."
+        yield f"{mended}No findings{' left' if fixed else ''}{aside}: {looked_at} looked at."
         return
     files = len({finding.path for finding in shown})
-    yield f"Found {count(len(shown), 'finding')} in {count(files, 'file')}{aside} ({looked_at} looked at)."
+    found = f"{count(len(shown), 'finding')} in {count(files, 'file')}{aside} ({looked_at} looked at)."
+    yield f"{mended}Left: {found}" if fixed else f"Found {found}"
     confirmed = [finding.evidence for finding in shown if finding.evidence and finding.evidence.confirmed]
     if any(finding.evidence for finding in shown):
         lost = sum(evidence.seconds for evidence in confirmed)
         yield f"The run confirms {len(confirmed)} of them, at {lost:.2g} s."
+    yield from fixable(outcome, unsafe=unsafe)
     code, _ = Counter(finding.code for finding in shown).most_common(1)[0]
     yield f"`jitwatch rule {code}` explains."
+
+
+def fixable(outcome: Outcome, *, unsafe: bool = False) -> Iterator[str]:
+    """Yield how many findings ``--fix`` mends, and how many more it can be told to."""
+    mended = [finding for finding in outcome.shown if finding.edits]
+    promises = Counter(finding.applicability for finding in mended)
+    safe, more = promises[Applicability.SAFE], promises[Applicability.UNSAFE]
+    if unsafe:
+        safe, more = safe + more, 0
+    if safe:
+        yield f"{safe} fixable with `--fix`" + (f", {more} more with `--unsafe-fixes`." if more else ".")
+    elif more:
+        yield f"{more} fixable with `--fix --unsafe-fixes`."
+    if more and any(finding.is_provable for finding in mended):
+        yield "`--fix --verify` compiles both forms, and applies what is proven harmless."
 
 
 def count(number: int, noun: str) -> str:
