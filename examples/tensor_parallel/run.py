@@ -1,10 +1,10 @@
 """A tensor-parallel group that recompiles: one process a rank, an all-reduce after each layer.
 
     jitwatch profile torchrun --nproc-per-node 4 examples/tensor_parallel/run.py
-    jitwatch profile --offline torchrun --nproc-per-node 4 examples/tensor_parallel/run.py    # without a GPU
+    jitwatch profile --offline --no-execute torchrun --nproc-per-node 4 examples/tensor_parallel/run.py
 
-Every rank meets the same token counts in the same order. Each count is met once as traffic, then again a few times,
-as the measure of a step without a miss. ``scenarios.py`` runs this in every scenario and prints the table.
+The second needs no GPU. Every rank meets the same token counts in the same order: each once as traffic, then again a
+few times, as the measure of a step without a miss. ``scenarios.py`` runs every scenario and prints the table.
 """
 
 from __future__ import annotations
@@ -139,9 +139,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of one rank; returns its exit code."""
     args = parse_arguments(argv)
     if "RANK" not in os.environ or not torch.cuda.is_available():
+        offline = "jitwatch profile --offline --no-execute"
         command = "torchrun --nproc-per-node 4 examples/tensor_parallel/run.py"
         print(
-            f"run.py: start it with torchrun; without GPUs `jitwatch profile --offline {command}`",
+            f"run.py: start it with torchrun; without GPUs `{offline} {command}`",
             file=sys.stderr,
         )
         return 2

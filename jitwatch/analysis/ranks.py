@@ -139,7 +139,7 @@ def study_ranks(findings: Findings) -> RankFindings | None:
     ]
     windows = tuple(find_windows(events, len(ranks)))
     recompiling = tuple(find_windows([event for event in events if event.recompile], len(ranks)))
-    return RankFindings(_totals(ranks, windows), windows, recompiling)
+    return RankFindings(tuple(_totals(ranks, windows)), windows, recompiling)
 
 
 def find_windows(events: Iterable[MissEvent], world: int) -> Iterator[Window]:
@@ -159,7 +159,8 @@ def find_windows(events: Iterable[MissEvent], world: int) -> Iterator[Window]:
 def _just_missed(event: MissEvent, together: Iterable[MissEvent], until: float) -> bool:
     """Whether another rank met the same variant a moment before, and one of the two read it from disk."""
     return event.miss.time < until + JITTER and any(
-        event.miss.key == other.miss.key
+        event.process.rank != other.process.rank
+        and event.miss.key == other.miss.key
         and event.kernel.identity == other.kernel.identity
         and (_read_from_disk(event) or _read_from_disk(other))
         for other in together
@@ -194,14 +195,15 @@ def _covered(events: Iterable[MissEvent]) -> float:
     return covered
 
 
-def _totals(ranks: Sequence[int], windows: Sequence[Window]) -> tuple[RankTotal, ...]:
+def _totals(ranks: Sequence[int], windows: Sequence[Window]) -> Iterator[RankTotal]:
     """How each rank spent the group's stalls: in misses of its own, or waiting."""
     group = sum(window.seconds for window in windows)
-    totals = []
-    for rank in ranks:
-        own = [stall for window in windows for stall in window.stalls if stall.rank == rank]
+    by_rank: dict[int, list[RankStall]] = {rank: [] for rank in ranks}
+    for window in windows:
+        for stall in window.stalls:
+            by_rank[stall.rank].append(stall)
+    for rank, own in by_rank.items():
         events = [event for stall in own for event in stall.events]
         seconds = sum(stall.seconds for stall in own)
         recompiles = sum(event.recompile for event in events)
-        totals.append(RankTotal(rank, len(events), recompiles, seconds, group - seconds))
-    return tuple(totals)
+        yield RankTotal(rank, len(events), recompiles, seconds, group - seconds)

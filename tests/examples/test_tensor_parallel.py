@@ -94,7 +94,8 @@ def test_without_torchrun_it_names_the_command_that_works(tmp_path: Path) -> Non
     got = run(EXAMPLE / "run.py", cache=tmp_path / "cache")
     assert got.returncode == 2
     assert (
-        "jitwatch profile --offline torchrun --nproc-per-node 4 examples/tensor_parallel/run.py" in got.stderr
+        "jitwatch profile --offline --no-execute torchrun --nproc-per-node 4 examples/tensor_parallel/run.py"
+        in got.stderr
     )
 
 
