@@ -86,6 +86,9 @@ def _nothing_watched(run: Run) -> str:
 def _no_recompiles(findings: Findings) -> tuple[str, str]:
     if retunes := _retunes(findings):
         return f"No recompiles, but {retunes}.", "bold"
+    topics = {notice.topic for process in findings.run.processes for notice in process.notices}
+    if not findings.misses and topics & {"hooks", "interpreter"}:
+        return "No miss was recorded, which proves nothing here: see the note.", "bold yellow"
     if not findings.misses:
         return "Nothing lost: Triton was imported, and no kernel missed its cache.", "bold green"
     if not findings.misses.keys() - {Kind.FAILED}:

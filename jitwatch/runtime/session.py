@@ -30,6 +30,9 @@ def start(triton: ModuleType, directory: str) -> None:
         execute = os.environ.get(events.EXECUTE_ENV) != "0"
         offline.activate(target, execute, lambda text: recorder.notice("offline", text))
     recorder.attach()
+    if recorder.places.miss is None:
+        version = getattr(triton, "__version__", "?")
+        recorder.notice("hooks", f"Triton {version} has no cache-miss hook: its launches cannot be watched")
     _tell_of_the_interpreter(recorder)
 
     def in_forked_child() -> None:

@@ -253,3 +253,17 @@ def test_trap_15_a_triton_that_lacks_members_is_watched_with_what_it_has(
             "load_hooks": False,
         }
     )
+
+
+def test_trap_15_a_triton_without_a_miss_hook_is_said_and_not_called_clean(
+    write: Write, profile: Profile, tmp_path: Path
+) -> None:
+    """Triton 2 and forks of it: no hook in any place known."""
+    write("from .runtime import jit\n__version__ = '2.1.0'\n", "packages/triton/__init__.py", "")
+    write("", "packages/triton/runtime/__init__.py", "")
+    write("class JITFunction: pass\n", "packages/triton/runtime/jit.py", "")
+    program = write("import triton\nprint(triton.__version__)\n", preamble="")
+    run = profile(program, options=(), environment={"PYTHONPATH": str(tmp_path / "packages")})
+    assert run.stdout == "2.1.0\n"
+    assert "Triton 2.1.0 has no cache-miss hook" in " ".join(run.stderr.split())
+    assert "Nothing lost" not in run.stderr
