@@ -111,17 +111,19 @@ def accumulate(
 @triton.jit
 def load_scale(scale_ptr, expert, row, ROWS: tl.constexpr, PER_CHANNEL: tl.constexpr):
     """Scale of an expert's matrix: one, or one for each of its rows."""
-    if PER_CHANNEL:
-        return tl.load(scale_ptr + expert * ROWS + row)[None, :]
-    return tl.load(scale_ptr + expert)
+    scale = tl.load(scale_ptr + expert * ROWS + row)[None, :] if PER_CHANNEL else tl.load(scale_ptr + expert)
+    return scale
 
 
 @triton.jit
 def load_row_scale(scale_ptr, row, live, SCHEME: tl.constexpr):
     """Scale of rows of activations: one for all, or one each."""
-    if SCHEME == ROW_SCALES:
-        return tl.load(scale_ptr + row, mask=live, other=0.0)[:, None]
-    return tl.load(scale_ptr)
+    scale = (
+        tl.load(scale_ptr + row, mask=live, other=0.0)[:, None]
+        if SCHEME == ROW_SCALES
+        else tl.load(scale_ptr)
+    )
+    return scale
 
 
 @triton.jit

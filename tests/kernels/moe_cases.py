@@ -8,23 +8,12 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from jitwatch.kernels.fused_moe import launcher, reference
+from jitwatch.kernels.fused_moe import before, launcher, reference
 from jitwatch.kernels.fused_moe.experts import Scheme
 from jitwatch.kernels.fused_moe.problem import Shape, make_experts, make_routing
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-
-TOLERANCE = {
-    # The parts of a token are rounded to its type before they are summed: 2^-9 for bf16, 2^-12 for fp16.
-    Scheme.PLAIN: 4e-3,
-    Scheme.TENSOR: 8e-3,
-    # Ours quantizes what is between the GEMMs after rounding it to bf16, the reference before: one e4m3 step,
-    # 2^-4, in each 2^-9 / 2^-4 = 1 of 32 values, 2^-4 / sqrt(3 * 32) of the norm. Few rows scatter around it.
-    Scheme.TOKEN: 3e-2,
-    Scheme.BLOCK: 3e-2,
-}
-"""Largest relative error of the output's norm, with products added up in fp32."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +41,8 @@ class Case:
     """Some choices are -1."""
     fast: bool = False
     by_token: bool = False
+    before: bool = False
+    """The form that recompiles."""
 
     def __str__(self) -> str:
         changed = [name for name in self.__dataclass_fields__ if getattr(self, name) != DEFAULTS.get(name)]
@@ -62,6 +53,22 @@ class Case:
         """The plan that it runs."""
         tile = Tile(self.block_n, self.block_k, 4, 3, self.group_m, self.swap)
         return Plan(self.block_m, tile, tile, self.by_token)
+
+
+def tolerance(case: Case) -> float:
+    """Largest relative error of the output's norm that rounding explains."""
+    if case.scheme == "plain":
+        # The parts of a token are rounded to bf16, 2^-9, before they are summed; before's inner rows are, too.
+        return 6e-3 if case.before else 4e-3
+    if case.fast:
+        # Products added up in the matrix unit's register keep about 14 bits: 1.0e-2 to 1.7e-2 on this kind of data.
+        return 3e-2
+    if case.scheme == "fp8-tensor" and not case.before:
+        # An inner value next to an e4m3 boundary falls to its other side, one step of 2^-4 away.
+        return 1e-2
+    # What is between the GEMMs is rounded to bf16 before it is quantized, in the reference it is not: of 32 values
+    # one falls to the other side of an e4m3 boundary. Few rows scatter around the 1e-2 that this makes.
+    return 3e-2
 
 
 DEFAULTS = asdict(Case("", -1))
@@ -83,14 +90,18 @@ def run(case: Case, device: str = "cpu", seed: int = 0) -> float:
         expert_map = torch.where(number % 2 == 0, number // 2, -1).to(torch.int32)
     if case.holes:
         ids = torch.where(torch.rand(ids.shape, generator=generator, device=device) < 0.3, -1, ids)
-    got = launcher.fused_moe(
-        x,
-        experts,
-        ids.long() if case.long_ids else ids,
-        weights,
-        expert_map=expert_map,
-        plan=case.plan,
-        accumulation=Accumulation.FAST if case.fast else Accumulation.EXACT,
+    got = (
+        before.fused_moe(x, experts, ids, weights, case.plan)
+        if case.before
+        else launcher.fused_moe(
+            x,
+            experts,
+            ids.long() if case.long_ids else ids,
+            weights,
+            expert_map=expert_map,
+            plan=case.plan,
+            accumulation=Accumulation.FAST if case.fast else Accumulation.EXACT,
+        )
     )
     expected = reference.fused_moe(x, experts, ids, weights, expert_map)
     assert got.shape == expected.shape

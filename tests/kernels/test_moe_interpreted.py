@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("triton", "3.4")
 
 from jitwatch.kernels.fused_moe.experts import Scheme
-from tests.kernels.moe_cases import TOLERANCE, Case
+from tests.kernels.moe_cases import Case, tolerance
 
 SCHEMES = tuple(scheme.value for scheme in Scheme)
 
@@ -36,6 +36,11 @@ CASES = (
     Case("plain", 6, holes=True),
     *(Case(scheme, 2, by_token=True, swap=False, mapped=scheme == "plain") for scheme in SCHEMES),
     Case("fp8-token", 2, by_token=True, swap=False, per_channel=True, holes=True),
+    *(
+        Case(scheme, 7, before=True, swap=swap)
+        for scheme in ("plain", "fp8-tensor")
+        for swap in (False, True)
+    ),
     # More slots than one program ranks: three chunks, blocks that straddle them, all tokens at the same experts.
     *(Case(scheme, 110) for scheme in SCHEMES),
     Case("fp8-tensor", 110, skew=40.0, swap=False, block_m=32, group_m=2),
@@ -58,4 +63,4 @@ def errors() -> dict[Case, float]:
 def test_the_output_is_the_reference_within_what_rounding_explains(
     case: Case, errors: dict[Case, float]
 ) -> None:
-    assert errors[case] < TOLERANCE[Scheme(case.scheme)]
+    assert errors[case] < tolerance(case)
