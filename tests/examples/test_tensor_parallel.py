@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ EXAMPLE = CHECKOUT / "examples" / "tensor_parallel"
 RANKS = 4
 COLD = RANKS - 1
 SMALL = ("--steps", "6", "--largest", "64", "--layers", "1", "--repeats", "2")
-TOLERANCE = 0.25
-"""Alone on two cores, computed and measured are 1 to 5 % apart. The machine of a test may be shared."""
+TOLERANCE = 0.3
+"""Alone on two cores, computed and measured are 1 to 5 % apart. The machine of a test may be shared: there one step in
+some takes 0.1 s longer for no reason of its own, which is why the middle one of several is held to this."""
 
 
 def run(*command: str | Path, cache: Path) -> subprocess.CompletedProcess[str]:
@@ -132,17 +134,30 @@ def test_the_report_names_the_rank_that_missed_alone(bench: Bench) -> None:
 
 @pytest.mark.parametrize("scenario", ["shared", "cold-rank"])
 def test_the_computed_stall_is_the_measured_one(bench: Bench, scenario: str) -> None:
-    outcome = bench.outcome(scenario)
-    assert outcome["computed"] > 0.1
-    assert outcome["computed"] == pytest.approx(outcome["measured"], rel=TOLERANCE)
-    assert outcome["computed_gpu"] == pytest.approx(outcome["measured_gpu"], rel=TOLERANCE)
-    assert outcome["computed_gpu"] == pytest.approx(RANKS * outcome["computed"])
+    stalls = [stall for stall in bench.outcome(scenario)["stalls"] if stall["computed"]]
+    assert len(stalls) == expected_misses(bench.token_counts(scenario)[0])
+    ratios = [stall["computed"] / stall["measured"] for stall in stalls]
+    assert statistics.median(ratios) == pytest.approx(1, rel=TOLERANCE), stalls
+
+
+def test_every_rank_loses_the_stall_of_the_group_the_others_of_a_cold_one_by_waiting(bench: Bench) -> None:
+    outcome = bench.outcome("cold-rank")
+    stall = sum(each["computed"] for each in outcome["stalls"])
+    assert outcome["computed_gpu"] == pytest.approx(RANKS * stall)
+    assert outcome["computed_waiting"] == pytest.approx((RANKS - 1) * stall)
 
 
 def test_the_ranks_that_wait_do_so_in_the_all_reduce(bench: Bench) -> None:
-    outcome = bench.outcome("cold-rank")
-    assert outcome["computed_waiting"] == pytest.approx(outcome["measured_waiting"], rel=TOLERANCE)
-    assert outcome["computed_waiting"] == pytest.approx((RANKS - 1) * outcome["computed"], rel=0.01)
+    files = sorted((bench.folder / "cold-rank" / "measured").iterdir())
+    steps = list(zip(*(json.loads(file.read_text()) for file in files), strict=True))
+    stalls = bench.outcome("cold-rank")["stalls"]
+    ratios = [
+        stall["computed"] / (rank["first"]["reducing"] - rank["again"]["reducing"])
+        for step, stall in zip(steps, stalls, strict=True)
+        for rank in step[:COLD]
+        if stall["computed"]
+    ]
+    assert statistics.median(ratios) == pytest.approx(1, rel=TOLERANCE), ratios
 
 
 def test_the_table_has_a_row_for_each_scenario(bench: Bench) -> None:

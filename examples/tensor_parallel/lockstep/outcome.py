@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,21 @@ from typing import Any
 HEADER = """\
 | scenario | misses by rank | stall of the group, s | GPU-seconds lost | of those, waiting | slowest first token, ms |
 | --- | --- | ---: | ---: | ---: | ---: |"""
+
+
+Step = tuple[Mapping[str, Any], ...]
+"""What each rank took for a step, in the order of the ranks."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """The group's, in one step of the traffic. Seconds."""
+
+    tokens: int
+    computed: float
+    """From the events."""
+    measured: float
+    """How much later the last rank was ready than when all met the same count again."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +38,11 @@ class Outcome:
     """Variants compiled, by rank."""
     read: dict[int, int]
     """Variants read from the disk cache, by rank."""
-    computed: float
-    """Stall of the group, from the events."""
-    measured: float
-    """How much later the last rank was ready than when it met the same count again."""
+    stalls: list[Stall]
+    """Step by step, those without a miss among them."""
     computed_gpu: float
     measured_gpu: float
-    """The same, summed over the ranks."""
+    """Lost over all ranks."""
     computed_waiting: float
     measured_waiting: float
     """Spent in all-reduces, above what they took again."""
@@ -36,6 +50,16 @@ class Outcome:
     """Longest step of the traffic, on the rank that was ready last."""
     again: float
     """The same step met again."""
+
+    @property
+    def computed(self) -> float:
+        """Stall of the group, all steps together."""
+        return sum(stall.computed for stall in self.stalls)
+
+    @property
+    def measured(self) -> float:
+        """The same by the clock."""
+        return sum(stall.measured for stall in self.stalls)
 
     def row(self, words: str) -> str:
         """A line of the table: computed, then measured."""
@@ -67,13 +91,12 @@ def read_outcome(report: Mapping[str, Any], measured: Path) -> Outcome:
     windows = [window for window in report["ranks"]["windows"] if window["time"] >= begins]
     stalled = sum(sum(window["stalls"].values()) for window in windows)
     gpu_seconds = sum(window["gpu_seconds"] for window in windows)
-    together = list(zip(*ranks, strict=True))
+    together: list[Step] = list(zip(*ranks, strict=True))
     slowest = max(together, key=_ready)
     return Outcome(
         compiled=_count(report, begins, len(ranks), from_disk=False),
         read=_count(report, begins, len(ranks), from_disk=True),
-        computed=sum(window["seconds"] for window in windows),
-        measured=sum(_ready(step) - _ready(step, "again") for step in together),
+        stalls=_stalls(together, windows),
         computed_gpu=gpu_seconds,
         measured_gpu=sum(_late(rank, "seconds") for step in together for rank in step),
         computed_waiting=gpu_seconds - stalled,
@@ -83,7 +106,19 @@ def read_outcome(report: Mapping[str, Any], measured: Path) -> Outcome:
     )
 
 
-def _ready(step: tuple[Mapping[str, Any], ...], when: str = "first") -> float:
+def _stalls(steps: Sequence[Step], windows: Sequence[Mapping[str, Any]]) -> list[Stall]:
+    """Each step's, a window belonging to the latest step that a rank had begun."""
+    begun = [min(rank["started"] for rank in step) for step in steps]
+    computed = [0.0] * len(steps)
+    for window in windows:
+        computed[bisect_right(begun, window["time"]) - 1] += window["seconds"]
+    return [
+        Stall(step[0]["tokens"], seconds, _ready(step) - _ready(step, "again"))
+        for step, seconds in zip(steps, computed, strict=True)
+    ]
+
+
+def _ready(step: Step, when: str = "first") -> float:
     """When the last rank had its result."""
     return float(max(rank[when]["seconds"] for rank in step))
 
