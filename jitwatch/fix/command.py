@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitwatch.errors import JitwatchError
 from jitwatch.fix.files import replace_file
-from jitwatch.fix.passes import Fixed, Lint, fix_until_settled
+from jitwatch.fix.passes import MOST_PASSES, Fixed, Lint, fix_until_settled
 from jitwatch.lint.discovery import Problem
 from jitwatch.lint.evidence import Recording
 from jitwatch.lint.finding import Applicability, Finding
@@ -76,8 +76,10 @@ def _proofs(lint: Lint, policy: Policy) -> Proofs:
 
 
 def write(fixed: Fixed) -> list[Problem]:
-    """Write every changed file; returns those that could not be written."""
-    problems = []
+    """Write every changed file; returns those that could not be written. Fixes without an end are not written."""
+    problems: list[Problem] = []
+    if not fixed.settled:
+        return problems
     for path, content in fixed.after.items():
         try:
             replace_file(path, content, expected=fixed.before[path])
@@ -87,8 +89,13 @@ def write(fixed: Fixed) -> list[Problem]:
 
 
 def undone_problems(fixed: Fixed) -> list[Problem]:
-    """Fixes that were taken back, as what went wrong."""
-    return [
+    """Fixes that were taken back, and fixes without an end, as what went wrong."""
+    endless = [
+        Problem(path, None, None, f"its fixes did not end after {MOST_PASSES} passes: please report it")
+        for path in fixed.after
+        if not fixed.settled
+    ]
+    return endless + [
         Problem(
             each.path,
             each.line,

@@ -43,6 +43,8 @@ class Fixed:
     """In order."""
     undone: tuple[Finding, ...] = ()
     """Whose fix would have left a file that does not parse: nothing of it is left."""
+    settled: bool = True
+    """False: after the last pass there was still something to apply."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def fix_until_settled(lint: Lint, wanted: Wanted, most: int = MOST_PASSES) -> Fi
     after: dict[str, bytes] = {}
     applied: list[Finding] = []
     undone: list[Finding] = []
+    settled = True
     for _ in range(most):
         units = list(_units([f for f in outcome.shown if wanted(f) and not _among(f, undone)], outcome))
         changed, done, failed = _apply(units, outcome.sources)
@@ -73,7 +76,9 @@ def fix_until_settled(lint: Lint, wanted: Wanted, most: int = MOST_PASSES) -> Fi
             outcome = lint(after)
         elif not failed:
             break
-    return Fixed(outcome, before, after, tuple(applied), tuple(undone))
+    else:
+        settled = False
+    return Fixed(outcome, before, after, tuple(applied), tuple(undone), settled)
 
 
 def _among(finding: Finding, others: Collection[Finding]) -> bool:

@@ -33,6 +33,9 @@ def settle(source: bytes, edit: Edit) -> Edit:
     line_start = source.rfind(b"\n", 0, edit.start) + 1
     starts_line = not source[line_start : edit.start].strip()
     comma = _COMMA_AFTER.match(source, edit.end)
+    if comma and comma[1].strip():  # a comment stands between the element and its comma
+        between = comma[1].decode(encoding_of(source)).replace("\r\n", "\n")
+        return Edit(edit.start, comma.end(), between)
     end = comma.end() if comma else edit.end
     rest = _REST_OF_LINE.match(source, end)
     if starts_line and rest:
@@ -44,9 +47,21 @@ def settle(source: bytes, edit: Edit) -> Edit:
     return Edit(before.start() if before else edit.start, edit.end, "")
 
 
-_COMMA_AFTER = re.compile(rb"[ \t]*,")
+def with_parentheses(source: bytes, edit: Edit) -> Edit:
+    """Let an edit that takes an element out of a list of names take its parentheses too: ``["a", ("b")]``."""
+    if edit.text is not None:
+        return edit
+    start = len(source[: edit.start].rstrip())
+    after = _CLOSED.match(source, edit.end)
+    if source[start - 1 : start] != b"(" or after is None:
+        return edit
+    return with_parentheses(source, Edit(start - 1, after.end(), None))
+
+
+_COMMA_AFTER = re.compile(rb"((?:\s|#[^\r\n]*)*),")
 _COMMA_BEFORE = re.compile(rb",[ \t]*\Z")
 _REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
+_CLOSED = re.compile(rb"\s*\)")
 _BLANKS = re.compile(rb"[ \t]+(?=[^ \t#])")
 """Not those before a comment, which keeps its distance."""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jitwatch.fix.text import apply_edits, settle
+from jitwatch.fix.text import apply_edits, settle, with_parentheses
 from jitwatch.lint.finding import Edit
 
 
@@ -27,10 +27,18 @@ def without(source: str, element: str) -> str:
         ('[\n    "a",  # one\n    "X",  # two\n]', '[\n    "a",  # one\n      # two\n]'),
         ('[\n    "a", "X",  # two\n]', '[\n    "a",   # two\n]'),
         ('["a",\n "X"]', '["a",\n ]'),
+        ('["X"\n  , "a"]', '["a"]'),
+        ('["X"  # one\n  , "a"]', '[  # one\n   "a"]'),
     ],
 )
 def test_an_element_goes_with_its_comma_and_comments_stay(source: str, rest: str) -> None:
     assert without(source, '"X"') == rest
+
+
+def test_parentheses_around_an_element_go_with_it() -> None:
+    source = b'["a", (("X"))]'
+    assert with_parentheses(source, Edit(8, 11, None)) == Edit(6, 13, None)
+    assert with_parentheses(b'["X"]', Edit(1, 4, None)) == Edit(1, 4, None)
 
 
 def test_new_text_takes_the_files_encoding_and_line_ends() -> None:

@@ -105,7 +105,7 @@ def test_the_table_names_the_verdict_what_changes_and_the_next_command() -> None
     assert "jitwatch lint" not in got.stdout
     harmless = verify("kernels.py::scale_rows", cwd=KERNELS.parent)
     assert "types were guessed from the source; give them with --signature" in harmless.stdout
-    assert "jitwatch lint --fix kernels.py" in harmless.stdout
+    assert "jitwatch lint --fix --verify kernels.py" in harmless.stdout
 
 
 def test_a_run_is_verified_on_its_recorded_variants_and_keeps_the_verdicts(
