@@ -44,7 +44,7 @@ $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet $(TORCH) $(TRITON)
-	$(BIN)/python -m pip install --quiet --editable '.[gpu,examples,watch,test,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[gpu,examples,watch,lsp,test,dev]'
 	touch $@
 
 clean:

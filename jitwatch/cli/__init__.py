@@ -23,6 +23,7 @@ COMMANDS = {
     "verify": "prove that a remedy costs no speed, by compiling the kernel with and without it",
     "lint": "find what will recompile, without running it",
     "rule": "explain a lint rule",
+    "server": "lint, fix and explain while you type: a language server for an editor",
 }
 """Name of the command (and of its module in this folder) to its one-line help, in the order of use."""
 

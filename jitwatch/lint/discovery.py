@@ -49,7 +49,7 @@ def discover(paths: Iterable[str], configuration: Configuration, *, force_exclud
     found = Discovery()
     for given in paths:
         path = displayed(given)
-        if force_exclude and _excluded_by_any_parent(path, configuration):
+        if force_exclude and is_excluded(path, configuration):
             continue
         try:
             is_folder = os.path.isdir(path)
@@ -87,7 +87,8 @@ def explain(error: OSError | ValueError) -> str:
     return f"cannot be read: {error}"
 
 
-def _excluded_by_any_parent(path: str, configuration: Configuration) -> bool:
+def is_excluded(path: str, configuration: Configuration) -> bool:
+    """Whether a walk would never come to a path: it or a folder around it is excluded or ignored by git."""
     settings = configuration.of(os.path.dirname(os.path.abspath(path)))
     inside = os.path.relpath(path, settings.root).split(os.sep)
     if ".." not in inside and ALWAYS_EXCLUDED.intersection(inside):
