@@ -143,8 +143,8 @@ def test_the_computed_stall_is_the_measured_one(bench: Bench, scenario: str) -> 
 def test_every_rank_loses_the_stall_of_the_group_the_others_of_a_cold_one_by_waiting(bench: Bench) -> None:
     outcome = bench.outcome("cold-rank")
     stall = sum(each["computed"] for each in outcome["stalls"])
-    assert outcome["computed_gpu"] == pytest.approx(RANKS * stall)
-    assert outcome["computed_waiting"] == pytest.approx((RANKS - 1) * stall)
+    assert outcome["computed_gpu"] == pytest.approx(RANKS * stall, rel=1e-3)
+    assert outcome["computed_waiting"] == pytest.approx((RANKS - 1) * stall, rel=1e-3)
 
 
 def test_the_ranks_that_wait_do_so_in_the_all_reduce(bench: Bench) -> None:
