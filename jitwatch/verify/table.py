@@ -67,5 +67,7 @@ def closing(verdicts: Sequence[Verdict], cwd: Path) -> list[str]:
         )
     files = dict.fromkeys(os.path.relpath(v.path, cwd) for v in verdicts if v.outcome is Outcome.HARMLESS)
     if files:
-        lines.append(f"Apply what is harmless:  jitwatch lint --fix --verify {' '.join(map(shlex.quote, files))}")
+        lines.append(
+            f"Apply what is harmless:  jitwatch lint --fix --verify {' '.join(map(shlex.quote, files))}"
+        )
     return lines
