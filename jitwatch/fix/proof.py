@@ -53,17 +53,21 @@ class Proofs:
         if verdict is None or change is None:
             return finding
         finding = replace(finding, proven=True)
-        told = f"{verdict.outcome.value} for {verdict.target}: {verdict.reason}"
+        told = f"for {verdict.target}: {verdict.reason}"
         if verdict.outcome is Outcome.COSTS:
             return replace(
-                finding, applicability=Applicability.DISPLAY, remedy=f"{finding.remedy}; but it costs, {told}"
+                finding,
+                applicability=Applicability.DISPLAY,
+                remedy=f"{finding.remedy}; but that costs, {told}",
             )
         if verdict.outcome is Outcome.UNKNOWN:
-            return replace(finding, remedy=f"{finding.remedy}; not proven, {told}")
+            return replace(finding, remedy=f"{finding.remedy}; not proven {told}")
         if place_of(change) in self.multiplied:
             told += ", but mind its products, which are computed in 32 bits then"
-            return replace(finding, remedy=f"{finding.remedy}; proven {told}")
-        return replace(finding, applicability=Applicability.SAFE, remedy=f"{finding.remedy}; proven {told}")
+            return replace(finding, remedy=f"{finding.remedy}; proven harmless {told}")
+        return replace(
+            finding, applicability=Applicability.SAFE, remedy=f"{finding.remedy}; proven harmless {told}"
+        )
 
 
 def prove(
