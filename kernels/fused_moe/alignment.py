@@ -183,3 +183,34 @@ def most_blocks(slots: int, experts: int, block_m: int) -> int:
 def bins(experts: int) -> int:
     """Bins of the histogram: the experts and one for none, a power of two, at least a warp."""
     return max(32, int(triton.next_power_of_2(experts + 1)))
+
+
+def align(topk_ids: torch.Tensor, expert_map: torch.Tensor | None, experts: int, block_m: int) -> Alignment:
+    """Align slots and nothing else, for who multiplies by other means."""
+    slots = topk_ids.numel()
+    aligned = Alignment.empty(slots, experts, block_m, topk_ids.device)
+    chunks = triton.cdiv(slots, CHUNK)
+    one_chunk = chunks == 1
+    prepare_kernel[(chunks,)](
+        topk_ids,
+        expert_map,
+        aligned.slots,
+        aligned.table,
+        None,
+        None,
+        None,
+        slots,
+        chunks,
+        BINS=0 if one_chunk else bins(experts),
+        MAPPED=expert_map is not None,
+        BLOCK_M=block_m,
+        CHUNK=CHUNK,
+        ONE_CHUNK=one_chunk,
+        QUANTIZED=False,
+        WIDTH=0,
+        SCHEME="",
+        ROW_BLOCK=0,
+        OVERLAP=False,
+        num_warps=8,
+    )
+    return aligned

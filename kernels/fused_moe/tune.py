@@ -24,7 +24,7 @@ from rich.progress import track
 from triton.runtime.errors import OutOfResources
 
 from jitwatch.errors import JitwatchError
-from jitwatch.kernels.fused_moe import candidates
+from jitwatch.kernels.fused_moe import candidates, grouped
 from jitwatch.kernels.fused_moe.alignment import Alignment
 from jitwatch.kernels.fused_moe.constants import layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, Experts, Scheme
@@ -161,7 +161,19 @@ def search(trial: Trial) -> tuple[Result, ...]:
         if tried:
             time_taken, plan = min(tried, key=lambda pair: pair[0])
             results.append(Result(backend.value, round(time_taken, 2), plan))
-    return tuple(results)
+    return (*results, *others(trial))
+
+
+def others(trial: Trial) -> Iterator[Result]:
+    """The grouped GEMMs made by others, where they may stand in: they add up fast, plain types aside."""
+    fast = trial.accumulation is Accumulation.FAST or not trial.experts.quantized
+    if not fast or trial.experts.scheme not in grouped.SCHEMES:
+        return
+    weights = grouped.GroupedWeights.of(trial.experts)
+    for backend in (Backend.GROUPED, Backend.FBGEMM)[: 1 + grouped.fbgemm_available()]:
+        run = partial(grouped.fused_moe, trial.x, weights, fbgemm=backend is Backend.FBGEMM)
+        time_taken = microseconds([partial(run, ids, topk_weights) for ids, topk_weights in trial.routings])
+        yield Result(backend.value, round(time_taken, 2), None)
 
 
 Job = tuple[Shape, Scheme, Accumulation, Plan]
