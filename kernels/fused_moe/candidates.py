@@ -33,7 +33,7 @@ def few_rows(scheme: Scheme, block_m: int) -> Iterator[Tile]:
         # Triton 3.6 to 3.7 refuse fp8 of 256 by the copy engine when it is to be added up in fp32 in between.
         if not (bulk and block_k == 256):
             yield Tile(block_n, block_k, 4, stages, swap_ab=True, bulk=bulk)
-    for block_n, block_k in itertools.product((64, 128), depths):
+    for block_n, block_k in itertools.product((32, 64, 128), depths):
         yield Tile(block_n, block_k, 4, 4)
 
 

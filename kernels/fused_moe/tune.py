@@ -9,7 +9,6 @@ in the file at once: stop it when you like, the next run goes on from there. Com
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import math
 import multiprocessing
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import torch
 from rich.progress import track
+from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
 from jitwatch.errors import JitwatchError
@@ -36,6 +36,9 @@ from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile, rows_per_
 
 Timer = Callable[[Tile], float]
 """Microseconds of one GEMM with a tile."""
+
+REFUSALS = (OutOfResources, CompilationError, RuntimeError)
+"""What a tile that a release or a device cannot do ends in; Triton's passes fail with the last."""
 
 TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048)
 
@@ -118,7 +121,7 @@ def time_or_never(timer: Timer, tile: Tile) -> float:
     """The tile's time; infinite where it does not fit the device."""
     try:
         return timer(tile)
-    except OutOfResources:
+    except REFUSALS:
         return math.inf
 
 
@@ -190,24 +193,31 @@ def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Seque
     return [(shape, scheme, accumulation, plan) for plan in plans]
 
 
-def compile_plan(job: Job) -> None:
-    """Compile a plan's kernels into Triton's cache, by running them on a layer of one expert."""
+def compile_plan(job: Job) -> str:
+    """Compile a plan's kernels into Triton's cache, by running them on a layer of one expert.
+
+    Returns why that is refused, or nothing.
+    """
     shape, scheme, accumulation, plan = job
     experts = make_experts(replace(shape, experts=1), scheme, "cuda")
     x = torch.zeros(1, shape.hidden, dtype=torch.bfloat16, device="cuda")
     ids = torch.zeros(1, shape.top_k, dtype=torch.int32, device="cuda")
     weights = torch.ones(1, shape.top_k, device="cuda")
     layer = layer_of(experts, shape.top_k, False, accumulation, overlaps(x.device))
-    with contextlib.suppress(OutOfResources):
+    try:
         Run(x, experts, ids, weights, None, plan, layer).launch(torch.empty_like(x))
+    except REFUSALS as error:
+        return f"{scheme.value} {plan}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
     torch.cuda.synchronize()
+    return ""
 
 
 def compile_all(todo: Sequence[Job], processes: int) -> None:
     """Spread the compiles over processes; the next launch of each finds it in Triton's cache."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for _ in track(pool.imap_unordered(compile_plan, todo, 4), "compiling", len(todo)):
-            pass
+        for refused in track(pool.imap_unordered(compile_plan, todo, 2), "compiling", len(todo)):
+            if refused:
+                print(f"left out: {refused}")
 
 
 def tune(
