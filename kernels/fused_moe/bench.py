@@ -97,6 +97,14 @@ def plans_of(table: Table, shape: Shape, scheme: Scheme, tokens: int) -> dict[st
     return found
 
 
+def measured(table: Table, shape: Shape, scheme: Scheme, tokens: Sequence[int]) -> list[int]:
+    """Which of these numbers of tokens the table has; says which it has not."""
+    found = [count for count in tokens if table.find((shape, scheme, Accumulation.EXACT), count)]
+    if len(found) < len(tokens):
+        print(f"not in the table, tune first: {shape} at {sorted(set(tokens) - set(found))} tokens")
+    return found
+
+
 def seconds_of(
     forms: dict[str, Call], x: torch.Tensor, choices: Sequence[tuple[torch.Tensor, torch.Tensor]], rounds: int
 ) -> dict[str, float]:
@@ -176,12 +184,14 @@ def main() -> None:
         raise SystemExit("bench: no CUDA device here; run it on a machine with one")
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton.__version__}")
     table, scheme = Table.load(args.table), Scheme(args.scheme)
-    tokens = [int(word) for word in args.tokens.split(",")]
     models = args.models.split(",")
+    wanted = [int(word) for word in args.tokens.split(",")]
+    tokens = {name: measured(table, MODELS[name], scheme, wanted) for name in models}
     peers = {path.stem: load_peer(path) for path in args.peer}
     if scheme is not Scheme.PLAIN:
         compile_all(
-            [job for name in models for job in fast_jobs(table, MODELS[name], scheme, tokens)], args.processes
+            [job for name in models for job in fast_jobs(table, MODELS[name], scheme, tokens[name])],
+            args.processes,
         )
     rows: dict[str, list[dict[str, Any]]] = {}
     for name in models:
@@ -189,7 +199,7 @@ def main() -> None:
         experts = make_experts(shape, scheme, "cuda")
         prepared = {peer: prepare(experts) for peer, prepare in peers.items()}
         print(f"{name} {scheme.value}, us")
-        for count in tokens:
+        for count in tokens[name]:
             forms = forms_of(experts, plans_of(table, shape, scheme, count), prepared)
             rows.setdefault(name, []).append(row_of(forms, shape, experts, count, args.rounds))
             print_row(rows[name][-1])
