@@ -88,9 +88,12 @@ class ObservedRecompile(Rule):
                     yield self._finding(module, kernel, cause, recording)
 
     def _finding(self, module: Module, kernel: Kernel, cause: Cause, recording: Recording) -> Finding:
+        from jitwatch.source.lengths import is_opted_out
+
         parameter = kernel.parameter(cause.name) if cause.subject == "argument" else None
         remedy = recording.remedy(module.path, kernel.name, cause.name)
-        change = recording.change(kernel, cause.name) if parameter else None
+        opted_out = parameter is None or is_opted_out(kernel, parameter)
+        change = None if opted_out else recording.change(kernel, cause.name)
         finding = self.finding(
             module,
             parameter.span if parameter else kernel.span,

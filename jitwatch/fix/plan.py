@@ -112,7 +112,8 @@ def _edits(
                 yield signatures.annotated(parameter, change.annotation, imports)
     if kernel.key not in project.helpers:  # which have no key of their own
         wanted: dict[str, list[str]] = {}
-        for change in changes:
+        order = [parameter.name for parameter in kernel.parameters]
+        for change in sorted(changes, key=lambda each: order.index(each.parameter)):
             if change.kind in LISTS:
                 wanted.setdefault(LISTS[change.kind], []).append(change.parameter)
         yield from decorators.opt_out(source, kernel, {k: list(dict.fromkeys(v)) for k, v in wanted.items()})
