@@ -18,20 +18,19 @@ def watch(paths: Sequence[str], lint: Callable[[], int]) -> int:
         from watchfiles import watch as changes
     except ImportError:
         raise JitwatchError("--watch needs watchfiles: pip install 'jitwatch[watch]'") from None
-    code = 0
+    answers = [0]
+
+    def announce() -> None:
+        if sys.stdout.isatty():
+            print("\x1b[2J\x1b[H", end="")
+        answers.append(lint())
+        print("Watching for changes; Ctrl-C ends.", flush=True)
+
     names = PythonFilter(extra_extensions=("pyproject.toml", ".gitignore"))
     try:
-        code = _announced(lint)
+        announce()
         for _ in changes(*paths, watch_filter=names):
-            code = _announced(lint)
+            announce()
     except KeyboardInterrupt:  # the way to end it, whether it came while waiting or while linting
         pass
-    return code
-
-
-def _announced(lint: Callable[[], int]) -> int:
-    if sys.stdout.isatty():
-        print("\x1b[2J\x1b[H", end="")
-    code = lint()
-    print("Watching for changes; Ctrl-C ends.", flush=True)
-    return code
+    return answers[-1]
