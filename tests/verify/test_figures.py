@@ -47,7 +47,7 @@ CHANGED = replace(PLAIN, code="b", machine="b")
     ("after", "reason"),
     [
         ({"accesses": {Access.LOAD: {16: 32}, Access.STORE: {128: 2}}}, "global reads 8 → 1 wide"),
-        ({"accesses": {Access.LOAD: {128: 2, 32: 8}, Access.STORE: {128: 2}}}, "global reads 8 → 2 wide"),
+        ({"accesses": {Access.LOAD: {128: 1, 32: 12}, Access.STORE: {128: 2}}}, "global reads 8 → 2 wide"),
         ({"accesses": {Access.LOAD: {128: 4}, Access.STORE: {64: 4}}}, "global stores 8 → 4 wide"),
         ({"spills": 8}, "spills 0 → 8 bytes a thread"),
         ({"looped": 230, "instructions": 330}, "instructions in loops 200 → 230"),

@@ -64,8 +64,11 @@ def test_a_stride_of_one_that_is_folded_costs_although_its_divisibility_is_worth
     assert verdict.reason.startswith("=1: global reads 4 → 1 wide")
 
 
-def test_a_pointer_that_may_be_unaligned_costs(verify: Verify) -> None:
-    assert verify("vector_add", "x", signature=ADD)["x"].outcome is Outcome.COSTS
+def test_a_pointer_that_may_be_unaligned_is_not_proven(verify: Verify) -> None:
+    """Half the reads are narrower: what that costs depends on where they are served from."""
+    verdict = verify("vector_add", "x", signature=ADD)["x"]
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "global reads 8 → 1 wide" in verdict.reason
 
 
 def test_a_constexpr_that_is_a_shape_does_not_compile_as_an_argument_and_the_reason_says_why(
