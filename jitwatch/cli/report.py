@@ -19,6 +19,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", choices=FORMATS, default="table", help="default: %(default)s")
     parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="compile what it proposes first, and say of each change whether it costs (takes seconds, needs Triton)",
+    )
+    parser.add_argument(
         "--output-file", type=Path, metavar="F", help="write there instead of to the terminal"
     )
 
@@ -26,6 +31,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print or write the report; returns 0."""
     path = find_run(args.run)
+    if args.verify:
+        _verify(path)
     # A report makes objects and drops none until it ends: collecting them again and again costs a third of its time.
     gc.disable()
     if args.output_file is None:
@@ -37,3 +44,11 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise JitwatchError(f"cannot write {args.output_file}: {error.strerror}") from error
     return 0
+
+
+def _verify(path: Path) -> None:
+    """Have the run keep verdicts on its whole plan, which every report of it shows from then on."""
+    from jitwatch.verify.command import Asked, verify_recorded
+    from jitwatch.verify.wanted import Wanted
+
+    verify_recorded(path, Asked(Wanted()))

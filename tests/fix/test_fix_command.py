@@ -65,7 +65,7 @@ def test_unsafe_fixes_are_applied_when_asked_for(project: Project, lint: Lint) -
 def test_a_plain_run_counts_what_could_be_fixed(project: Project, lint: Lint) -> None:
     project({"a.py": SAFE, "b.py": UNSAFE})
     assert "1 fixable with `--fix`, 1 more with `--unsafe-fixes`." in lint().out
-    assert "2 fixable with `--fix`." in lint("--unsafe-fixes").out
+    assert "2 fixable with `--fix --unsafe-fixes`." in lint("--unsafe-fixes").out
 
 
 def test_diff_writes_nothing_and_is_a_patch(project: Project, lint: Lint) -> None:

@@ -180,6 +180,9 @@ def test_of_a_run_what_it_showed_is_fixed_and_prediction_and_proof_are_told(
     recorded = run(*command, cwd=tmp_path)
     assert recorded.returncode == 0, recorded.stderr
 
+    report = run("-m", "jitwatch", "report", "run", "--verify", cwd=tmp_path)
+    assert "proven harmless, num_tokens (cuda:90): " in " ".join(report.stdout.split()), report.stdout
+
     ran = lint("--profile", "run", "--fix", "--verify", "--format=concise", "ops.py")
 
     assert load(tmp_path / "ops.py") == {"scale_rows": ["num_tokens"], "copy_positions": []}

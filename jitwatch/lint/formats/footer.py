@@ -39,12 +39,10 @@ def fixable(outcome: Outcome, *, unsafe: bool = False) -> Iterator[str]:
     mended = [finding for finding in outcome.shown if finding.edits]
     promises = Counter(finding.applicability for finding in mended)
     safe, more = promises[Applicability.SAFE], promises[Applicability.UNSAFE]
-    if unsafe:
-        safe, more = safe + more, 0
-    if safe:
+    if more and (unsafe or not safe):
+        yield f"{safe + more if unsafe else more} fixable with `--fix --unsafe-fixes`."
+    elif safe:
         yield f"{safe} fixable with `--fix`" + (f", {more} more with `--unsafe-fixes`." if more else ".")
-    elif more:
-        yield f"{more} fixable with `--fix --unsafe-fixes`."
     if more and any(finding.is_provable for finding in mended):
         yield "`--fix --verify` compiles both forms, and applies what is proven harmless."
 
