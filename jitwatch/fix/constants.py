@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jitwatch.fix.changes import CannotEdit
-from jitwatch.fix.launches import read
+from jitwatch.fix.reading import read
 from jitwatch.source.model import Kernel, Origin, Parameter, Project, Role
 from jitwatch.source.text import dotted
 
@@ -115,27 +115,27 @@ class Uses:
         ]
 
     def _definition(self, kernel: Kernel) -> ast.FunctionDef | None:
-        for node in ast.walk(read(self.contents[kernel.path]).tree):
-            if isinstance(node, ast.FunctionDef) and (node.name, node.lineno) == (
-                kernel.name,
-                kernel.span.line,
-            ):
-                return node
-        return None
+        return read(self.contents[kernel.path]).functions.get((kernel.name, kernel.span.line))
 
 
 def _derived(function: ast.FunctionDef, name: str) -> set[str]:
     """Names of a function's variables whose value depends on a parameter, it included."""
-    found = {name}
-    before = 0
+    assigned = [
+        (_names(*(node.targets if isinstance(node, ast.Assign) else [node.target])), _names(node.value))
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value
+    ]
+    found, before = {name}, 0
     while len(found) > before:
         before = len(found)
-        for node in ast.walk(function):
-            if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if _reads(node.value, found):
-                    found |= {each.id for each in targets if isinstance(each, ast.Name)}
+        for targets, sources in assigned:
+            if not found.isdisjoint(sources):
+                found |= targets
     return found
+
+
+def _names(*nodes: ast.expr) -> set[str]:
+    return {each.id for node in nodes for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _reads(node: ast.AST, names: set[str]) -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-import functools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from jitwatch.fix.brackets import Brackets
 from jitwatch.fix.changes import CannotEdit
 from jitwatch.fix.decorators import call_bracket
+from jitwatch.fix.reading import read
 from jitwatch.lint.finding import Edit
 from jitwatch.source.model import BoundLaunch, Kernel, Project
-from jitwatch.source.text import SourceText
 
 _EFFECT = re.compile(r":=|\bawait\b|\byield\b")
 
@@ -59,33 +57,16 @@ def _check_uses(kernel: Kernel, launches: Collection[BoundLaunch], contents: Map
             for bound in launches
             if bound.launch.path == path
         ]
-        for line, start in _named(source, kernel.name):
+        reading = read(source)
+        for node in reading.names.get(kernel.name, ()):
+            start = reading.text.span(node).start
             if not any(first <= start < last for first, last in targets):
-                raise CannotEdit(f"{path}:{line} uses `{kernel.name}` other than by launching it")
-
-
-def _named(source: bytes, name: str) -> Iterator[tuple[int, int]]:
-    """Yield line and offset of every expression that a name, or an attribute of that name, is."""
-    text = read(source)
-    for node in ast.walk(text.tree):
-        if (isinstance(node, ast.Name) and node.id == name) or (
-            isinstance(node, ast.Attribute) and node.attr == name
-        ):
-            yield node.lineno, text.span(node).start
+                raise CannotEdit(f"{path}:{node.lineno} uses `{kernel.name}` other than by launching it")
 
 
 def _check_lookups(source: bytes, names: Collection[str], path: str) -> None:
     """Refuse where an argument is looked up by its name, as a grid does: ``meta["n"]``."""
-    for node in ast.walk(read(source).tree):
-        if (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.slice, ast.Constant)
-            and node.slice.value in names
-        ):
-            raise CannotEdit(f"{path}:{node.lineno} looks it up by its name")
-
-
-@functools.lru_cache(maxsize=512)
-def read(source: bytes) -> SourceText:
-    """Parse a file that was parsed before. Kept: the findings of a file come one after another."""
-    return SourceText(source)
+    lookups = read(source).lookups
+    for name in names:
+        if name in lookups:
+            raise CannotEdit(f"{path}:{lookups[name]} looks it up by its name")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from jitwatch.fix import decorators, launches, signatures
 from jitwatch.fix.changes import CannotEdit, Change, Kind
 from jitwatch.fix.constants import check_runtime
+from jitwatch.fix.reading import read
 from jitwatch.lint.finding import Applicability, Edit, Finding
 from jitwatch.source.model import Kernel, Parameter, Project, Role
 
@@ -142,12 +143,13 @@ def _check_droppable(source: bytes, kernel: Kernel, names: Sequence[str]) -> Non
     """Refuse where the body or a decorator still speaks of a parameter, or where positions would shift."""
     if kernel.by_call:
         raise CannotEdit(f"`{kernel.name}` is wrapped by calls")
-    text = launches.read(source)
-    for node in ast.walk(text.tree):
-        if isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
-            start = text.span(node).start
-            if kernel.span.end <= start < kernel.definition.end and not _overwritten(kernel, node.id):
-                raise CannotEdit(f"line {node.lineno} still names it")
+    reading = read(source)
+    for node in (node for name in names for node in reading.names.get(name, ())):
+        start = reading.text.span(node).start
+        if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+            continue
+        if kernel.span.end <= start < kernel.definition.end and not _overwritten(kernel, node.id):
+            raise CannotEdit(f"line {node.lineno} still names it")
     for decorator in kernel.decorators:
         listed = [entry for listing in decorator.listings for entry in listing.entries]
         if any(entry.position is not None for entry in listed):
