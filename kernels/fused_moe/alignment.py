@@ -16,8 +16,14 @@ import triton.language as tl
 
 from jitwatch.kernels.fused_moe.quantize import quantize_row
 
-CHUNK = 128
-"""Slots a program ranks. All pairs are 16,384 comparisons, below a microsecond; of 512 they would be ten."""
+CHUNK = 64
+"""Most slots that one program aligns alone, and slots of a program in a batch of some."""
+
+LARGE_CHUNK = 128
+"""Slots of a program in a large batch: fewer programs count all the others' slots."""
+
+LARGE = 2048
+"""Slots of a large batch."""
 
 HISTOGRAM = tl.constexpr(1024)
 """Slots counted at a time."""
@@ -36,9 +42,16 @@ def local_expert(ids_ptr, map_ptr, slot, live, MAPPED: tl.constexpr):
 
 
 @triton.jit
-def count_pairs(matches):
-    """How many of the other slots [:, i] match each slot [j, :]."""
-    return tl.sum(matches.to(tl.int32), axis=1)
+def count_others(expert, CHUNK: tl.constexpr):
+    """For each slot: those of its expert before it, all of its expert, and those of the experts before.
+
+    The three counts share one sum over all pairs, ten bits each.
+    """
+    slot = tl.arange(0, CHUNK)
+    same = tl.where(slot[None, :] < slot[:, None], 1 + (1 << 10), 1 << 10)
+    before = tl.where(expert[None, :] < expert[:, None], 1 << 20, 0)
+    counts = tl.sum(tl.where(expert[:, None] == expert[None, :], same, before), axis=1)
+    return counts & 1023, (counts >> 10) & 1023, counts >> 20
 
 
 @triton.jit
@@ -66,15 +79,12 @@ def align_one_chunk(expert, slots_ptr, table_ptr, BLOCK_M: tl.constexpr, CHUNK: 
     """Align a batch of at most ``CHUNK`` slots: every number is a count of pairs, whatever the experts' number."""
     slot = tl.arange(0, CHUNK)
     live = expert < NO_EXPERT
-    same = expert[:, None] == expert[None, :]
-    before = expert[None, :] < expert[:, None]
-    rank = count_pairs(same & (slot[None, :] < slot[:, None]))
+    rank, total, before = count_others(expert, CHUNK)
     opens = live & (rank % BLOCK_M == 0)
-    first = count_pairs(before) + rank
-    block = count_pairs(before & opens[None, :]) + rank // BLOCK_M
-    tl.store(slots_ptr + first, slot, mask=live)
-    rows = tl.minimum(count_pairs(same) - rank, BLOCK_M)
-    write_blocks(table_ptr, block, expert, first, rows, opens)
+    opened_before = (expert[None, :] < expert[:, None]) & opens[None, :]
+    block = tl.sum(opened_before.to(tl.int32), axis=1) + rank // BLOCK_M
+    tl.store(slots_ptr + before + rank, slot, mask=live)
+    write_blocks(table_ptr, block, expert, before + rank, tl.minimum(total - rank, BLOCK_M), opens)
     tl.store(table_ptr, tl.sum(opens.to(tl.int32)))
 
 
@@ -104,9 +114,9 @@ def align_chunk(
     slot = chunk * CHUNK + within
     expert = local_expert(ids_ptr, map_ptr, slot, slot < num_slots, MAPPED)
     live = expert < NO_EXPERT
-    same = expert[:, None] == expert[None, :]
     own = tl.minimum(expert, BINS - 1)
-    rank = count_pairs(same & (within[None, :] < within[:, None])) + tl.gather(earlier, own, 0)
+    rank, _, _ = count_others(expert, CHUNK)
+    rank += tl.gather(earlier, own, 0)
     first = tl.gather(start, own, 0) + rank
     tl.store(slots_ptr + first, slot, mask=live)
     rows = tl.minimum(tl.gather(total, own, 0) - rank, BLOCK_M)
@@ -180,6 +190,16 @@ def most_blocks(slots: int, experts: int, block_m: int) -> int:
     return min(slots, slots // block_m + min(experts, slots))
 
 
+def chunk_size(slots: int) -> int:
+    """Slots that a program ranks, by comparing all pairs: a power of two.
+
+    Eight slots in a chunk of 128 would take 2,700 instructions, in one of 16 they take 140.
+    """
+    if slots > LARGE:
+        return LARGE_CHUNK
+    return min(CHUNK, max(16, int(triton.next_power_of_2(slots))))
+
+
 def bins(experts: int) -> int:
     """Bins of the histogram: the experts and one for none, a power of two, at least a warp."""
     return max(32, int(triton.next_power_of_2(experts + 1)))
@@ -189,8 +209,8 @@ def align(topk_ids: torch.Tensor, expert_map: torch.Tensor | None, experts: int,
     """Align slots and nothing else, for who multiplies by other means."""
     slots = topk_ids.numel()
     aligned = Alignment.empty(slots, experts, block_m, topk_ids.device)
-    chunks = triton.cdiv(slots, CHUNK)
-    one_chunk = chunks == 1
+    chunk = chunk_size(slots)
+    chunks = triton.cdiv(slots, chunk)
     prepare_kernel[(chunks,)](
         topk_ids,
         expert_map,
@@ -201,11 +221,11 @@ def align(topk_ids: torch.Tensor, expert_map: torch.Tensor | None, experts: int,
         None,
         slots,
         chunks,
-        BINS=0 if one_chunk else bins(experts),
+        BINS=0 if chunks == 1 else bins(experts),
         MAPPED=expert_map is not None,
         BLOCK_M=block_m,
-        CHUNK=CHUNK,
-        ONE_CHUNK=one_chunk,
+        CHUNK=chunk,
+        ONE_CHUNK=chunks == 1,
         QUANTIZED=False,
         WIDTH=0,
         SCHEME="",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import triton
 
-from jitwatch.kernels.fused_moe.alignment import CHUNK, bins
+from jitwatch.kernels.fused_moe.alignment import CHUNK, bins, chunk_size
 from jitwatch.kernels.fused_moe.experts import GROUP, Experts, Scheme
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
 
@@ -19,6 +19,16 @@ Constants = Mapping[str, int | str | bool]
 
 SUM_BLOCK = 1024
 """Values of a token that a program of the sum adds up."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """How slots are shared by the programs that align them."""
+
+    size: int
+    """Slots of a program."""
+    only_one: bool
+    """Whether one program aligns all."""
 
 
 @dataclass(frozen=True)
@@ -49,23 +59,24 @@ class Layer:
         """Whether a launch between the GEMMs finds dynamic scales; a static one is applied in the first GEMM."""
         return self.scheme in (Scheme.TOKEN, Scheme.BLOCK)
 
-    def one_chunk(self, tokens: int) -> bool:
-        """Whether one program aligns all slots."""
-        return tokens * self.top_k <= CHUNK
+    def chunks(self, tokens: int) -> Chunks:
+        """How the slots of that many tokens are aligned."""
+        slots = tokens * self.top_k
+        return Chunks(chunk_size(slots), slots <= CHUNK)
 
     def shared(self) -> dict[str, int | str | bool]:
         """What every launch of this layer passes."""
         early = {"launch_pdl": True} if self.overlap else {}
         return {"OVERLAP": self.overlap, **early}
 
-    def prepare(self, plan: Plan, one_chunk: bool) -> Constants:
+    def prepare(self, plan: Plan, chunks: Chunks) -> Constants:
         """Constants of the launch that aligns the slots and quantizes the input."""
         return {
-            "BINS": 0 if one_chunk else bins(self.experts),
+            "BINS": 0 if chunks.only_one else bins(self.experts),
             "MAPPED": self.mapped,
             "BLOCK_M": plan.block_m,
-            "CHUNK": CHUNK,
-            "ONE_CHUNK": one_chunk,
+            "CHUNK": chunks.size,
+            "ONE_CHUNK": chunks.only_one,
             "QUANTIZED": self.quantized,
             "WIDTH": self.hidden,
             "SCHEME": self.scheme.value,

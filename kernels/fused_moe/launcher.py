@@ -10,7 +10,7 @@ import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from jitwatch.kernels.fused_moe import alignment, kernel, token_kernel
-from jitwatch.kernels.fused_moe.alignment import CHUNK, Alignment
+from jitwatch.kernels.fused_moe.alignment import Alignment
 from jitwatch.kernels.fused_moe.checks import check_experts, check_inputs
 from jitwatch.kernels.fused_moe.constants import SUM_BLOCK, Layer, layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
@@ -52,7 +52,7 @@ def fused_moe(
 def plan_of(layer: Layer, tokens: int) -> Plan:
     """The plan for that many tokens."""
     rows = rows_per_expert(tokens, layer.top_k, layer.experts)
-    return default_plan(layer.scheme, rows, layer.hidden, layer.inner)
+    return default_plan(layer.scheme, rows)
 
 
 def overlaps(device: torch.device) -> bool:
@@ -99,8 +99,9 @@ class Run:
         tokens, quantized = self.x.shape[0], self.layer.quantized
         rows = torch.empty_like(self.x, dtype=FP8) if quantized else self.x
         scale = self.scale_of(self.x, self.experts.input_scale)
-        chunks = triton.cdiv(self.slots, CHUNK)
-        alignment.prepare_kernel[(chunks + (tokens if quantized else 0),)](
+        chunks = self.layer.chunks(tokens)
+        programs = triton.cdiv(self.slots, chunks.size)
+        alignment.prepare_kernel[(programs + (tokens if quantized else 0),)](
             self.topk_ids,
             self.expert_map,
             aligned.slots,
@@ -109,8 +110,8 @@ class Run:
             rows if quantized else None,
             scale,
             self.slots,
-            chunks,
-            **self.layer.prepare(self.plan, self.layer.one_chunk(tokens)),
+            programs,
+            **self.layer.prepare(self.plan, chunks),
         )
         return rows, scale
 

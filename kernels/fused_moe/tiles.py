@@ -67,33 +67,23 @@ def rows_per_expert(tokens: int, top_k: int, experts: int) -> float:
     return tokens * top_k / experts
 
 
-STEPS = ((2.0, 16), (12.0, 16), (24.0, 32), (64.0, 64))
-"""Rows per expert up to which a block has how many rows; beyond, 128."""
+HEIGHTS = ((12.0, 16), (24.0, 32), (200.0, 64))
+"""Rows per expert up to which a block has how many rows; beyond, 128. From the H200's table."""
 
 
-def default_plan(scheme: Scheme, rows: float, hidden: int, inner: int) -> Plan:
-    """The plan for that many rows per expert where nothing was measured.
+def default_plan(scheme: Scheme, rows: float) -> Plan:
+    """The plan for that many rows per expert where nothing was measured; in fp8 what mostly won on an H200.
 
     Swapped while a block has fewer than the 64 rows of a wgmma, in fp8 alone: bf16 has no slow path to avoid.
     """
-    block_m = next((height for most, height in STEPS if rows <= most), 128)
-    swap = scheme is not Scheme.PLAIN and block_m < 64
-    depth = depth_of(scheme, block_m)
-    if block_m < 64:
-        few = Tile(64, depth, 4, 4, 1, swap)
-        return Plan(block_m, few, few)
-    wide = Tile(128, depth, 4 if block_m == 64 else 8, 3, 8)
-    return Plan(block_m, wide, wide)
-
-
-def depth_of(scheme: Scheme, block_m: int) -> int:
-    """Depth of a step: 128 bytes of fp8, and for the block scheme one group of scales."""
+    block_m = next((height for most, height in HEIGHTS if rows <= most), 128)
     if scheme is Scheme.PLAIN:
-        return 128 if block_m < 64 else 64
-    return GROUP
-
-
-def plans(scheme: Scheme, hidden: int, inner: int) -> tuple[Plan, ...]:
-    """Every plan that `default_plan` can return for a layer."""
-    edges = [most for most, _ in STEPS] + [STEPS[-1][0] + 1]
-    return tuple(dict.fromkeys(default_plan(scheme, rows, hidden, inner) for rows in edges))
+        tile = Tile(64, 128, 4, 4) if block_m < 64 else Tile(128, 64, 4 if block_m == 64 else 8, 3, 8)
+        return Plan(block_m, tile, tile)
+    if block_m == 16:
+        # The block scheme's scales change every 128 values, and so must its steps.
+        first = Tile(64, GROUP if scheme is Scheme.BLOCK else 2 * GROUP, 4, 5, swap_ab=True)
+        return Plan(block_m, first, Tile(64, GROUP, 4, 3, swap_ab=True))
+    if block_m == 32:
+        return Plan(block_m, Tile(64, GROUP, 4, 5, swap_ab=True), Tile(128, GROUP, 4, 5, swap_ab=True))
+    return Plan(block_m, Tile(128, GROUP, 4, 3, 8), Tile(128, GROUP, 4, 4, 8))

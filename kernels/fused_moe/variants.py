@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jitwatch.kernels.fused_moe.constants import Constants, Layer
+from jitwatch.kernels.fused_moe.constants import Chunks, Constants, Layer
 from jitwatch.kernels.fused_moe.launcher import plan_of
 from jitwatch.kernels.fused_moe.tiles import Plan
 
@@ -28,8 +28,8 @@ def variants(layer: Layer, most_tokens: int, choose: Choose = plan_of) -> tuple[
     Complete for one type of input and of ids: nothing else of a call enters a key.
     """
     found: dict[Variant, None] = {}
-    for plan, one_chunk in reachable(layer, most_tokens, choose):
-        for variant in of_plan(layer, plan, one_chunk):
+    for plan, chunks in reachable(layer, most_tokens, choose):
+        for variant in of_plan(layer, plan, chunks):
             found.setdefault(variant)
     return tuple(found)
 
@@ -39,18 +39,18 @@ def warm_token_counts(layer: Layer, most_tokens: int, choose: Choose = plan_of) 
     return tuple(reachable(layer, most_tokens, choose).values())
 
 
-def reachable(layer: Layer, most_tokens: int, choose: Choose) -> dict[tuple[Plan, bool], int]:
+def reachable(layer: Layer, most_tokens: int, choose: Choose) -> dict[tuple[Plan, Chunks], int]:
     """Each pair of plan and kind of alignment, with the fewest tokens that ask for it."""
-    found: dict[tuple[Plan, bool], int] = {}
+    found: dict[tuple[Plan, Chunks], int] = {}
     for tokens in range(1, most_tokens + 1):
-        found.setdefault((choose(layer, tokens), layer.one_chunk(tokens)), tokens)
+        found.setdefault((choose(layer, tokens), layer.chunks(tokens)), tokens)
     return found
 
 
-def of_plan(layer: Layer, plan: Plan, one_chunk: bool) -> list[Variant]:
+def of_plan(layer: Layer, plan: Plan, chunks: Chunks) -> list[Variant]:
     """The variants of one call's launches."""
     launches: list[tuple[str, Constants]] = [
-        ("prepare_kernel", layer.prepare(plan, one_chunk)),
+        ("prepare_kernel", layer.prepare(plan, chunks)),
         ("gate_up_kernel", layer.gate_up(plan)),
     ]
     if plan.by_token:
