@@ -152,7 +152,7 @@ def test_the_ranks_that_wait_do_so_in_the_all_reduce(bench: Bench) -> None:
     steps = list(zip(*(json.loads(file.read_text()) for file in files), strict=True))
     stalls = bench.outcome("cold-rank")["stalls"]
     ratios = [
-        stall["computed"] / (rank["first"]["reducing"] - rank["again"]["reducing"])
+        stall["computed"] / (rank["first"]["reducing"] - rank["again"][0]["reducing"])
         for step, stall in zip(steps, stalls, strict=True)
         for rank in step[:COLD]
         if stall["computed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -102,7 +103,7 @@ def read_outcome(report: Mapping[str, Any], measured: Path) -> Outcome:
         computed_waiting=gpu_seconds - stalled,
         measured_waiting=sum(_late(rank, "reducing") for step in together for rank in step),
         slowest=_ready(slowest),
-        again=_ready(slowest, "again"),
+        again=_usual(slowest),
     )
 
 
@@ -113,18 +114,24 @@ def _stalls(steps: Sequence[Step], windows: Sequence[Mapping[str, Any]]) -> list
     for window in windows:
         computed[bisect_right(begun, window["time"]) - 1] += window["seconds"]
     return [
-        Stall(step[0]["tokens"], seconds, _ready(step) - _ready(step, "again"))
+        Stall(step[0]["tokens"], seconds, _ready(step) - _usual(step))
         for step, seconds in zip(steps, computed, strict=True)
     ]
 
 
-def _ready(step: Step, when: str = "first") -> float:
+def _ready(step: Step) -> float:
     """When the last rank had its result."""
-    return float(max(rank[when]["seconds"] for rank in step))
+    return float(max(rank["first"]["seconds"] for rank in step))
+
+
+def _usual(step: Step) -> float:
+    """The same without a miss: of the times it was met again, the middle one."""
+    again = zip(*(rank["again"] for rank in step), strict=True)
+    return float(statistics.median(max(timing["seconds"] for timing in timings) for timings in again))
 
 
 def _late(rank: Mapping[str, Any], figure: str) -> float:
-    return float(rank["first"][figure] - rank["again"][figure])
+    return float(rank["first"][figure] - statistics.median(timing[figure] for timing in rank["again"]))
 
 
 def _count(report: Mapping[str, Any], begins: float, world: int, *, from_disk: bool) -> dict[int, int]:

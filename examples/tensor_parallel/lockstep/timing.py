@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -74,11 +72,3 @@ def time_step(share: Share, tokens: int, quantize: Quantize, clock: Clock) -> Ti
     end = clock.mark()
     torch.cuda.synchronize()
     return Timing(clock.between(begin, end), sum(clock.between(*marks) for marks in reduces))
-
-
-def median(timings: Sequence[Timing]) -> Timing:
-    """Of each figure by itself."""
-    return Timing(
-        statistics.median(timing.seconds for timing in timings),
-        statistics.median(timing.reducing for timing in timings),
-    )
