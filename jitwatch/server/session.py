@@ -90,14 +90,15 @@ class Session(LanguageServer):
 
     def folders(self) -> list[str]:
         """Folders of the workspace."""
-        uris = list(self.workspace.folders) or [self.workspace.root_uri]
+        uris = [folder.uri for folder in self.workspace.folders.values()] or [self.workspace.root_uri]
         return [path for uri in uris if uri and (path := to_fs_path(uri))]
 
     def _buffers(self) -> dict[str, Buffer]:
         return {
-            self.path(uri): Buffer(uri, document.version, encoded(document.source))
-            for uri, document in self.workspace.text_documents.items()
-            if document.language_id == "python" or uri.endswith((".py", ".pyi"))
+            # Its own URI: pygls's keys are unquoted ones, which the editor would not know again.
+            self.path(each.uri): Buffer(each.uri, each.version, encoded(each.source))
+            for each in self.workspace.text_documents.values()
+            if each.language_id == "python" or each.uri.endswith((".py", ".pyi"))
         }
 
     def path(self, uri: str) -> str:
