@@ -31,9 +31,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run it."""
     if sys.stdin.isatty():
-        raise JitwatchError(
-            "server is for an editor to start, and waits for its messages; see `jitwatch server -h`"
-        )
+        raise JitwatchError("server is for an editor to start: `jitwatch server --help` says how")
     try:
         import pygls.lsp.server  # noqa: F401
     except ImportError:

@@ -33,7 +33,7 @@ class Split:
     """How the values of one parameter are told apart."""
 
     subject: str
-    """``a plain int``, ``a pointer``."""
+    """``a plain int``, ``an int of type `i64```, ``a pointer``."""
     words: tuple[str, ...]
     """Of its classes."""
     listed: str | None = None
@@ -62,9 +62,8 @@ def split(kernel: Kernel, parameter: model.Parameter) -> Split:
     pointer = is_pointer(parameter)
     values = TENSORS if pointer else INTEGERS
     listed = OPT_OUT if declared.no_specialize else ON_ALIGNMENT if declared.no_alignment else None
-    subject = (
-        "a pointer" if pointer else f"an `{declared.annotation}`" if declared.annotation else "a plain int"
-    )
+    integer = f"an int of type `{declared.annotation}`" if declared.annotation else "a plain int"
+    subject = "a pointer" if pointer else integer
     maybe_float = not pointer and declared.annotation is None and not parameter.roles & INTEGER_USES
     others = tuple(_others(declared, values, pointer))
     return Split(subject, _words(declared, values), listed, others, maybe_float)
@@ -89,7 +88,7 @@ def _others(
 
 def _words(declared: Parameter, values: Iterable[Value]) -> tuple[str, ...]:
     classes = dict.fromkeys(classify(value, declared, Traits()) for value in values)
-    return tuple(klass.word(declared) for klass in classes)
+    return tuple(klass.word(declared).removeprefix(f"{declared.annotation} ") for klass in classes)
 
 
 def _declared(kernel: Kernel, parameter: model.Parameter) -> Parameter:

@@ -14,7 +14,7 @@ from tests.testing import sample_project
 
 ROOT = Path(__file__).resolve().parents[2]
 
-CONFIG = """\
+LINT = """\
 repos:
   - repo: {repository}
     rev: {revision}
@@ -22,23 +22,15 @@ repos:
       - id: jitwatch-lint
 """
 
+FIX_AND_LINT = LINT.replace(
+    "      - id: jitwatch-lint",
+    "      - id: jitwatch-fix\n        args: [{words}]\n      - id: jitwatch-lint",
+)
+
 EXCLUDE = """
 [tool.jitwatch.lint]
 exclude = ["generated/"]
 """
-
-MENDED = {
-    "kernels.py": [
-        ("@triton.jit\ndef scale_rows", '@triton.jit(do_not_specialize=["num_tokens"])\ndef scale_rows'),
-        ("@triton.jit\ndef mask_rows", '@triton.jit(do_not_specialize=["seq_len"])\ndef mask_rows'),
-        ("seq_len: tl.constexpr", "seq_len"),
-        ('["num_tokens"])\ndef scale_columns', '["num_tokens", "scale_stride"])\ndef scale_columns'),
-        (
-            "@triton.jit\ndef count_blocks",
-            '@triton.jit(do_not_specialize_on_alignment=["seq_lens_ptr"])\ndef count_blocks',
-        ),
-    ]
-}
 
 
 def git(*words: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -80,8 +72,7 @@ def project(tmp_path: Path, hooks: tuple[Path, str], monkeypatch: pytest.MonkeyP
     folder = tmp_path / "project"
     folder.mkdir()
     sample_project.build(folder)
-    config = CONFIG.format(repository=hooks[0], revision=hooks[1])
-    (folder / ".pre-commit-config.yaml").write_text(config)
+    configure(folder, LINT, hooks)
     git("init", "-q", cwd=folder)
     subprocess.run(
         [sys.executable, "-m", "pre_commit", "install"], cwd=folder, check=True, capture_output=True
@@ -89,7 +80,14 @@ def project(tmp_path: Path, hooks: tuple[Path, str], monkeypatch: pytest.MonkeyP
     return folder
 
 
-def test_a_commit_with_bad_kernels_is_stopped_and_a_mended_one_passes(project: Path, tmp_path: Path) -> None:
+def configure(folder: Path, hooks_wanted: str, hooks: tuple[Path, str], words: str = "") -> None:
+    config = hooks_wanted.format(repository=hooks[0], revision=hooks[1], words=words)
+    (folder / ".pre-commit-config.yaml").write_text(config)
+
+
+def test_a_commit_with_bad_kernels_is_stopped_mended_and_then_passes(
+    project: Path, hooks: tuple[Path, str], tmp_path: Path
+) -> None:
     stopped = commit_all(project, check=False)
     assert stopped.returncode == 1
     shown = stopped.stdout + stopped.stderr
@@ -104,18 +102,35 @@ def test_a_commit_with_bad_kernels_is_stopped_and_a_mended_one_passes(project: P
         )
     assert git("rev-parse", "HEAD", cwd=project, check=False).returncode != 0
 
-    for name, changes in MENDED.items():
-        file = project / "server" / name
-        text = file.read_text()
-        for old, new in changes:
-            assert old in text
-            text = text.replace(old, new)
-        file.write_text(text)
-    assert commit_all(project, check=False).returncode == 0
+    # The safe fixes are none here; what somebody has to look at is written when it is asked for, and shown.
+    configure(project, FIX_AND_LINT, hooks)
+    assert commit_all(project, check=False).returncode == 1
+    assert (project / "server" / "kernels.py").read_text() == sample_project.KERNELS
+    configure(project, FIX_AND_LINT, hooks, "--unsafe-fixes, --show-fixes")
+    mending = commit_all(project, check=False)
+    assert mending.returncode == 1
+    assert "files were modified by this hook" in mending.stdout + mending.stderr
+    # Whether a tensor's alignment matters only its owner knows: that remedy is shown, never written.
+    remedy = 'do_not_specialize_on_alignment=["seq_lens_ptr"]'
+    assert "Fixed 3 findings" in mending.stdout + mending.stderr
+    assert remedy in mending.stdout + mending.stderr
+    kernels = project / "server" / "kernels.py"
+    kernels.write_text(
+        kernels.read_text().replace("jit\ndef count_blocks", f"jit({remedy})\ndef count_blocks")
+    )
+    again = commit_all(project, check=False)
+    assert again.returncode == 0, again.stdout + again.stderr
+    for decorated in (
+        '@triton.jit(do_not_specialize=["num_tokens"])\ndef scale_rows',
+        '@triton.jit(do_not_specialize=["seq_len"])\ndef mask_rows(x_ptr, y_ptr, seq_len, WIDTH',
+        '@triton.jit(do_not_specialize=["num_tokens", "scale_stride"])\ndef scale_columns',
+        '@triton.jit(do_not_specialize_on_alignment=["seq_lens_ptr"])\ndef count_blocks',
+    ):
+        assert decorated in git("show", "HEAD:server/kernels.py", cwd=project).stdout
 
+    configure(project, LINT, hooks)
     # Only the changed kernel file is passed; that its length is one, the launches in other files say.
-    file = project / "server" / "kernels.py"
-    file.write_text(file.read_text().replace('["num_tokens", "scale_stride"]', '["num_tokens"]'))
+    kernels.write_text(kernels.read_text().replace('["num_tokens", "scale_stride"]', '["num_tokens"]'))
     again = commit_all(project, check=False)
     assert again.returncode == 1
     assert "JW009" in again.stdout + again.stderr
