@@ -30,8 +30,10 @@ class Census:
     def look(self, root: int) -> None:
         """Note the Python processes at and below pid `root`. Does nothing where there is no /proc."""
         for pid, parent in _tree(root, os.getpid()):
-            argv = _words(pid, "cmdline")
-            if not _is_python(pid) or not argv or argv == _words(parent, "cmdline"):
+            argv, program = _words(pid, "cmdline"), _program(pid)
+            if not argv or not program:
+                continue  # it ended: what an earlier look saw stands
+            if not program.startswith(("python", "pypy")) or argv == _words(parent, "cmdline"):
                 # A copy of its parent is a fork, which reports by itself, or is about to exec something else.
                 self.pythons.pop(pid, None)
                 continue
@@ -69,11 +71,12 @@ def _tree(root: int, parent: int) -> Iterator[tuple[int, int]]:
             continue  # it ended while we looked
 
 
-def _is_python(pid: int) -> bool:
+def _program(pid: int) -> str:
+    """Name of the executable file; empty when the process has gone or belongs to another user."""
     try:
-        return os.path.basename(os.readlink(PROC / str(pid) / "exe")).startswith(("python", "pypy"))
+        return os.path.basename(os.readlink(PROC / str(pid) / "exe"))
     except OSError:
-        return False
+        return ""
 
 
 def _words(pid: int, name: str) -> list[str]:
