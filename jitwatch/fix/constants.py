@@ -1,7 +1,7 @@
 """Whether a constexpr can become a run-time argument: what the launches pass, and what the kernel does with it.
 
-Checked on Triton 3.7: a helper's own ``tl.constexpr`` annotation, ``x: tl.constexpr = n * 2`` in the body, loops,
-masks, conditions, ``tl.cdiv``, ``tl.full``'s value and division take a run-time integer; the rest is listed here.
+Checked on Triton 3.7: a helper's own ``tl.constexpr`` annotation, loops, masks, conditions, ``tl.cdiv``,
+``tl.full``'s value and division take a run-time integer; the rest is listed here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from jitwatch.fix.changes import CannotEdit
 from jitwatch.fix.reading import read
@@ -83,6 +84,8 @@ class Uses:
         for node in ast.walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _reads(node, derived):
                 yield f"{kernel.path}:{node.lineno} raises `{name}` to a power, or by it"
+            elif _is_constexpr(node) and _reads(node, derived):
+                yield f"{kernel.path}:{node.lineno} makes a constexpr of `{name}`"
             elif isinstance(node, ast.JoinedStr | ast.Assert) and _reads(node, derived):
                 yield f"{kernel.path}:{node.lineno} needs `{name}` at compile time"
             elif isinstance(node, ast.Call):
@@ -116,6 +119,11 @@ class Uses:
 
     def _definition(self, kernel: Kernel) -> ast.FunctionDef | None:
         return read(self.contents[kernel.path]).functions.get((kernel.name, kernel.span.line))
+
+
+def _is_constexpr(node: ast.AST) -> TypeGuard[ast.AnnAssign]:
+    """Whether a node is ``period: tl.constexpr = ...``: what is computed with that is computed at compile time."""
+    return isinstance(node, ast.AnnAssign) and dotted(node.annotation).rpartition(".")[2] == "constexpr"
 
 
 def _derived(function: ast.FunctionDef, name: str) -> set[str]:

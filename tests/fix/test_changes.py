@@ -36,6 +36,7 @@ LOOP = "for row in range(num_tokens):\n    tl.store(x + row * W, 0.0)"
         (f"tl.static_assert(num_tokens < 64)\n{LOOP}", "gives `num_tokens` to `static_assert`"),
         (f"tl.store(x, num_tokens ** 0.5)\n{LOOP}", "raises `num_tokens` to a power"),
         (f"half = num_tokens * 2\ntl.store(x, half ** 0.5)\n{LOOP}", "raises `num_tokens` to a power"),
+        (f"period: tl.constexpr = num_tokens - 1\ntl.store(x, period * 0.5)\n{LOOP}", "makes a constexpr of"),
         (f"tl.store(x, float(num_tokens))\n{LOOP}", "gives `num_tokens` to `float`"),
         (f"somewhere_else(x, num_tokens)\n{LOOP}", "handed to a function that is not among the linted files"),
     ],
