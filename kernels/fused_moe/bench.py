@@ -208,4 +208,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except JitwatchError as error:
+        raise SystemExit(f"bench: {error}") from None

@@ -1,6 +1,6 @@
 """Chooses a layer's backend and plan from what was measured, and says why.
 
-    router = Router(Table.load(path), experts, top_k=8)
+    router = Router(experts, top_k=8)  # table=Table.load(path), once you have tuned
     out = router(x, topk_ids, topk_weights)
     print(router.explain(tokens=8))
 
@@ -37,18 +37,18 @@ class Choice:
 
 
 class Router:
-    """A layer that runs by whatever was fastest where it was measured."""
+    """A layer that runs by whatever was fastest where it was measured: the H200's table unless you pass yours."""
 
     def __init__(
         self,
-        table: Table,
         experts: Experts,
         top_k: int,
         *,
+        table: Table | None = None,
         accumulation: Accumulation = Accumulation.EXACT,
         override: Backend | None = None,
     ) -> None:
-        self.table = table
+        self.table = table or Table.shipped()
         self.experts = experts
         self.shape = Shape(experts.count, top_k, experts.hidden, experts.inner)
         self.accumulation = accumulation
@@ -123,6 +123,10 @@ class Router:
     def default(self, tokens: int) -> Plan:
         """The plan where nothing was measured."""
         return launcher.plan_of(self.layer(), tokens)
+
+    def plan(self, layer: Layer, tokens: int) -> Plan:
+        """Its plan at a number of tokens, as `variants.variants` asks for it; the default's where it has none."""
+        return self.choose(tokens).plan or launcher.plan_of(layer, tokens)
 
     def layer(self) -> Layer:
         """What stays the same from call to call."""

@@ -109,13 +109,17 @@ class Table:
         others = tuple(old for old in self.entries if (old.layer, old.tokens) != (entry.layer, entry.tokens))
         return Table(self.machine, (*others, entry))
 
+    @classmethod
+    def shipped(cls) -> Table:
+        """The table that comes with the package: an H200's."""
+        return cls.load(Path(__file__).with_name("tables") / "nvidia_h200.json")
+
     def save(self, path: Path) -> None:
         """Write the file in one piece: a reader never sees half of it."""
-        body: dict[str, Any] = {"format": FORMAT, "machine": dataclasses.asdict(self.machine)}
-        body["entries"] = [entry_to_json(entry) for entry in self.entries]
-        rows = ",\n".join(json.dumps(entry) for entry in body.pop("entries"))
+        head = json.dumps({"format": FORMAT, "machine": dataclasses.asdict(self.machine)})
+        rows = ",\n".join(json.dumps(entry_to_json(entry)) for entry in self.entries)
         draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(body)[:-1] + ', "entries": [\n' + rows + "\n]}\n")
+        draft.write_text(f'{head[:-1]}, "entries": [\n{rows}\n]}}\n')
         draft.replace(path)
 
     @classmethod

@@ -289,4 +289,7 @@ def shape_of(text: str) -> Shape:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except JitwatchError as error:
+        raise SystemExit(f"tune: {error}") from None

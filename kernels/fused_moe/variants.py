@@ -27,16 +27,21 @@ def variants(layer: Layer, most_tokens: int, choose: Choose = plan_of) -> tuple[
 
     Complete for one type of input and of ids: nothing else of a call enters a key.
     """
-    found: dict[Variant, None] = {}
-    for plan, chunks in reachable(layer, most_tokens, choose):
-        for variant in of_plan(layer, plan, chunks):
-            found.setdefault(variant)
-    return tuple(found)
+    return tuple(first_tokens(layer, most_tokens, choose))
 
 
 def warm_token_counts(layer: Layer, most_tokens: int, choose: Choose = plan_of) -> tuple[int, ...]:
     """Token counts that together ask for every variant: call the layer once at each before serving."""
-    return tuple(reachable(layer, most_tokens, choose).values())
+    return tuple(dict.fromkeys(first_tokens(layer, most_tokens, choose).values()))
+
+
+def first_tokens(layer: Layer, most_tokens: int, choose: Choose) -> dict[Variant, int]:
+    """Each variant with the fewest tokens that ask for it."""
+    found: dict[Variant, int] = {}
+    for (plan, chunks), tokens in reachable(layer, most_tokens, choose).items():
+        for variant in of_plan(layer, plan, chunks):
+            found.setdefault(variant, tokens)
+    return found
 
 
 def reachable(layer: Layer, most_tokens: int, choose: Choose) -> dict[tuple[Plan, Chunks], int]:

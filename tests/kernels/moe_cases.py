@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import torch
 
-from jitwatch.kernels.fused_moe import before, launcher, reference
+from jitwatch.kernels.fused_moe import before, grouped, launcher, reference
 from jitwatch.kernels.fused_moe.experts import Scheme
 from jitwatch.kernels.fused_moe.problem import Shape, make_experts, make_routing
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
@@ -43,6 +43,8 @@ class Case:
     by_token: bool = False
     before: bool = False
     """The form that recompiles."""
+    grouped: bool = False
+    """By torch's grouped GEMMs."""
 
     def __str__(self) -> str:
         changed = [name for name in self.__dataclass_fields__ if getattr(self, name) != DEFAULTS.get(name)]
@@ -59,7 +61,7 @@ def tolerance(case: Case) -> float:
     """Largest relative error of the output's norm that rounding explains."""
     if case.scheme == "plain":
         # The parts of a token are rounded to bf16, 2^-9, before they are summed; before's inner rows are, too.
-        return 6e-3 if case.before else 4e-3
+        return 6e-3 if case.before or case.grouped else 4e-3
     if case.fast:
         # Products added up in the matrix unit's register keep about 14 bits: 1.0e-2 to 1.7e-2 on this kind of data.
         return 3e-2
@@ -90,19 +92,17 @@ def run(case: Case, device: str = "cpu", seed: int = 0) -> float:
         expert_map = torch.where(number % 2 == 0, number // 2, -1).to(torch.int32)
     if case.holes:
         ids = torch.where(torch.rand(ids.shape, generator=generator, device=device) < 0.3, -1, ids)
-    got = (
-        before.fused_moe(x, experts, ids, weights, case.plan)
-        if case.before
-        else launcher.fused_moe(
-            x,
-            experts,
-            ids.long() if case.long_ids else ids,
-            weights,
-            expert_map=expert_map,
-            plan=case.plan,
-            accumulation=Accumulation.FAST if case.fast else Accumulation.EXACT,
+    own_ids = ids.long() if case.long_ids else ids
+    if case.before:
+        got = before.fused_moe(x, experts, own_ids, weights, case.plan)
+    elif case.grouped:
+        prepared = grouped.GroupedWeights.of(experts)
+        got = grouped.fused_moe(x, prepared, own_ids, weights, expert_map=expert_map)
+    else:
+        accumulation = Accumulation.FAST if case.fast else Accumulation.EXACT
+        got = launcher.fused_moe(
+            x, experts, own_ids, weights, expert_map=expert_map, plan=case.plan, accumulation=accumulation
         )
-    )
     expected = reference.fused_moe(x, experts, ids, weights, expert_map)
     assert got.shape == expected.shape
     assert got.dtype == dtype

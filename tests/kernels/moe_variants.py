@@ -14,6 +14,7 @@ from jitwatch.kernels.fused_moe import before, launcher, variants
 from jitwatch.kernels.fused_moe.constants import layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
 from jitwatch.kernels.fused_moe.problem import Shape
+from jitwatch.kernels.fused_moe.routing import Router
 from jitwatch.kernels.fused_moe.tiles import Accumulation
 from jitwatch.runtime import offline
 
@@ -54,6 +55,7 @@ def count(form: str, scheme: Scheme, shape: Shape, most: int) -> dict[str, Any]:
     keys = Keys()
     experts = unwritten_experts(shape, scheme)
     layer = layer_of(experts, shape.top_k, False, Accumulation.EXACT, True)
+    choose = Router(experts, shape.top_k).plan if form == "routed" else launcher.plan_of
     x = torch.empty(most, shape.hidden, dtype=torch.bfloat16)
     # A server's batch is a slice of a longer list: its pointers start anywhere.
     ids = torch.zeros(most * shape.top_k + 1, dtype=torch.int32)
@@ -63,21 +65,21 @@ def count(form: str, scheme: Scheme, shape: Shape, most: int) -> dict[str, Any]:
         shift = tokens % 2
         own_ids = ids[shift : shift + tokens * shape.top_k].view(tokens, shape.top_k)
         own_weights = weights[shift : shift + tokens * shape.top_k].view(tokens, shape.top_k)
-        plan = launcher.plan_of(layer, tokens)
+        plan = choose(layer, tokens)
         if form == "before":
             before_lengths(experts, own_ids, own_weights, plan)
         else:
             run = launcher.Run(x[:tokens], experts, own_ids, own_weights, None, plan, layer)
             run.launch(torch.empty_like(run.x))
-    listed = variants.variants(layer, most) if form == "kernel" else ()
+    listed = () if form == "before" else variants.variants(layer, most, choose)
     met: dict[str, int] = defaultdict(int)
     for name, _ in keys.token_counts:
         met[name] += 1
     return {
         "met": met,
         "listed": [[variant.kernel, dict(variant.constants)] for variant in listed],
-        "warm": variants.warm_token_counts(layer, most),
-        "tiles": len({launcher.plan_of(layer, tokens) for tokens in range(1, most + 1)}),
+        "warm": variants.warm_token_counts(layer, most, choose),
+        "tiles": len({choose(layer, tokens) for tokens in range(1, most + 1)}),
         "first": sorted(min(counts) for counts in keys.token_counts.values()),
     }
 

@@ -41,6 +41,7 @@ CASES = (
         for scheme in ("plain", "fp8-tensor")
         for swap in (False, True)
     ),
+    *(Case("plain", tokens, grouped=True, mapped=mapped) for tokens, mapped in ((1, False), (50, True))),
     # More slots than one program ranks: three chunks, blocks that straddle them, all tokens at the same experts.
     *(Case(scheme, 110) for scheme in SCHEMES),
     Case("fp8-tensor", 110, skew=40.0, swap=False, block_m=32, group_m=2),

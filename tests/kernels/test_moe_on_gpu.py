@@ -64,6 +64,13 @@ def test_random_numbers_of_tokens_and_experts_agree_with_the_reference(kind: Cas
     assert errors[worst] < tolerance(kind), f"{worst}: {errors[worst]:.2e}"
 
 
+@pytest.mark.parametrize("scheme", ["plain", "fp8-tensor"])
+def test_torchs_grouped_gemms_make_the_same_layer(scheme: str) -> None:
+    for tokens in (1, 40, 300):
+        case = Case(scheme, tokens, 16, 4, hidden=512, inner=256, grouped=True, fast=scheme != "plain")
+        assert run(case, "cuda") < tolerance(case)
+
+
 @pytest.mark.parametrize("scheme", list(Scheme))
 def test_a_captured_graph_follows_new_routings_and_inputs(scheme: Scheme) -> None:
     shape = Shape(40, 4, 512, 256)
