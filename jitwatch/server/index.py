@@ -11,7 +11,8 @@ from jitwatch.lint.cache import Cache
 class Index(Cache):
     """A cache in memory in front of the one on disk, with the newest of each file: a server runs for days.
 
-    A change then costs the analysis of one file: 0.8 s instead of 8.6 s for the 360 kernel files of vLLM 0.33.
+    A change then costs the analysis of one file: with the 360 kernel files of vLLM 0.33 around it, 0.7 s of CPU
+    for all that hangs on it, and not 6.2 s.
     """
 
     def __init__(self) -> None:

@@ -65,6 +65,10 @@ class Session(LanguageServer):
 
     async def current(self) -> Snapshot:
         """Lint what is open now, unless that is done, and publish what is new."""
+        # An editor takes back what it asked when the user types on: the linter, in its thread, would not notice.
+        return await asyncio.shield(self._current())
+
+    async def _current(self) -> Snapshot:
         async with self._linting:
             if self._snapshot is None or self._snapshot.moment != self._moment:
                 moment, buffers = self._moment, self._buffers()
@@ -145,7 +149,7 @@ class Session(LanguageServer):
         if only is None or any(_covers(kind, types.CodeActionKind.QuickFix) for kind in only):
             actions += quick_fixes(snapshot, path, params.range)
         if only is not None and any(_covers(kind, KIND) for kind in only):
-            everything = await self._fix_all(snapshot, path)
+            everything = await asyncio.shield(self._fix_all(snapshot, path))
             actions += [everything] if everything else []
         return actions
 

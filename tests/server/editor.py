@@ -38,6 +38,8 @@ class Editor:
         self.versions: dict[str, int] = {}
         self.messages: list[str] = []
         self.watched: list[str] = []
+        self.answers = 0
+        """How many times something was published."""
         self.published: dict[str, types.PublishDiagnosticsParams] = {}
         self.stderr = ""
         self._can = capabilities(versioned_edits=versioned_edits)
@@ -190,6 +192,7 @@ class Editor:
             await asyncio.wait_for(self._news.wait(), PATIENCE)
 
     def _on_published(self, params: types.PublishDiagnosticsParams) -> None:
+        self.answers += 1
         self.published[params.uri] = params
         self._news.set()
 

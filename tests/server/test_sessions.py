@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lsprotocol.types import DiagnosticTag
 
 from tests.server.editor import Editor
 
@@ -69,6 +70,12 @@ async def test_buffers_that_are_not_saved_are_what_counts(folder: Path) -> None:
         assert "JW009" not in await editor.codes(KERNELS)
         editor.change(OPS, launches)
         assert "JW009" in await editor.codes(KERNELS)
+        # Typing is waited out.
+        before, text = editor.answers, editor.texts[KERNELS]
+        for length in range(20):
+            editor.change(KERNELS, "#" * length + "\n" + text)
+        assert "JW009" in await editor.codes(KERNELS)
+        assert editor.answers - before < 20
         # A question right after a key stroke is answered for the new text, however long the pause would be.
         editor.change(KERNELS, "\n\n" + editor.texts[KERNELS])
         editor.apply((await editor.actions(KERNELS))[0])
@@ -101,6 +108,32 @@ async def test_places_are_counted_in_utf16_whatever_the_lines_end_with(folder: P
             "triton.jit\r", 'triton.jit(do_not_specialize=["num_tokens"])\r'
         )
         assert await editor.codes("wide.py") == []
+
+
+DEAD = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def fill(x_ptr, num_tokens, WIDTH: tl.constexpr):
+    tl.store(x_ptr + tl.program_id(0) * WIDTH + tl.arange(0, WIDTH), 0.0)
+"""
+
+FILLS = "from dead import fill\n\ndef clear(x):\n    fill[(len(x),)](x, {}WIDTH=64)\n"
+
+
+async def test_a_fix_reaches_the_files_that_are_not_open(folder: Path) -> None:
+    (folder / "fills.py").write_text(FILLS.format("x.shape[0], "))
+    async with Editor(folder) as editor:
+        editor.open("dead.py", DEAD)
+        (found,) = await editor.diagnosed("dead.py")
+        assert (found.code, list(found.tags or ())) == ("JW004", [DiagnosticTag.Unnecessary])
+        fix, _ = await editor.actions("dead.py", found)
+        assert "drop `num_tokens`, here and at its launches" in fix.title
+        editor.apply(fix)
+        assert editor.texts["dead.py"] == DEAD.replace("num_tokens, ", "")
+        assert (folder / "fills.py").read_text() == FILLS.format("")
+        assert await editor.codes("dead.py") == []
 
 
 async def test_safe_fixes_are_made_all_at_once_and_unsafe_ones_never(folder: Path) -> None:
