@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from jitwatch.kernels.fused_moe.alignment import NO_EXPERT, local_expert
-from jitwatch.kernels.fused_moe.kernel import BLOCK_SCALES, GROUP, PLAIN, ROW_SCALES, prefetch_rows
+from jitwatch.kernels.fused_moe.product import BLOCK_SCALES, GROUP, PLAIN, ROW_SCALES, prefetch_rows
 
 ROWS = tl.constexpr(16)
 """Rows of the smallest product; one of them holds the token."""

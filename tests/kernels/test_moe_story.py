@@ -76,6 +76,6 @@ def test_profile_lint_and_fix_agree_on_the_two_lengths(write: Write, profile: Pr
 
 def test_lint_finds_no_length_in_ours() -> None:
     folder = Path(before.__file__).parent
-    ours = [folder / f"{name}.py" for name in ("kernel", "token_kernel", "alignment", "quantize")]
+    ours = [folder / f"{name}.py" for name in ("kernel", "product", "token_kernel", "alignment", "quantize")]
     got = jitwatch("lint", "--isolated", "--no-cache", *ours)
     assert got.returncode == 0, got.stdout
