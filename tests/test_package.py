@@ -45,7 +45,7 @@ def test_the_core_needs_neither_triton_nor_torch(wheel: zipfile.ZipFile) -> None
     metadata = Parser().parsestr(wheel.read(name).decode())
     core = [need for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need]
     names = {need.split(";")[0].split(">")[0].strip() for need in core}
-    assert names == {"libcst", "pathspec", "rich", "tomli"}
+    assert names == {"pathspec", "rich", "tomli"}
 
 
 def test_the_links_in_the_checkout_are_links() -> None:

@@ -1,7 +1,7 @@
 """The command line: one module a command, each with ``prepare_parser`` and ``run``; no logic here.
 
-A command's module is imported only when it is asked for: ``jitwatch profile`` must not pay libcst's 240 ms
-import, nor ``jitwatch lint`` anything of the recorder's.
+A command's module is imported only when it is asked for: ``jitwatch profile`` must not pay for the linter, nor
+``jitwatch lint`` for the recorder or for rich (40 ms) where its format needs none.
 """
 
 from __future__ import annotations
