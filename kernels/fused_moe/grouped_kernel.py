@@ -88,8 +88,8 @@ def weighted_sum_kernel(
     total = tl.zeros((BLOCK,), tl.float32)
     for choice in tl.static_range(TOP_K):
         slot = token * TOP_K + choice
-        here = local_expert(ids_ptr, map_ptr, slot, True, MAPPED) < NO_EXPERT
+        here = local_expert(ids_ptr, map_ptr, slot, slot >= 0, MAPPED) < NO_EXPERT
         place = tl.load(places_ptr + slot, mask=here, other=0).to(tl.int64)
-        part = tl.load(parts_ptr + place * HIDDEN + at, mask=(at < HIDDEN) & here, other=0.0)
+        part = tl.load(parts_ptr + place * HIDDEN + at, mask=tl.where(here, at, HIDDEN) < HIDDEN, other=0.0)
         total += part.to(tl.float32) * tl.load(topk_weights_ptr + slot)
     tl.store(out_ptr + token * HIDDEN + at, total.to(out_ptr.dtype.element_ty), mask=at < HIDDEN)

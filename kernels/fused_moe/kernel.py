@@ -218,7 +218,7 @@ def sum_kernel(
     total = tl.zeros((BLOCK,), tl.float32)
     for choice in tl.static_range(TOP_K):
         slot = token * TOP_K + choice
-        here = local_expert(ids_ptr, map_ptr, slot, True, MAPPED) < NO_EXPERT
-        part = tl.load(parts_ptr + slot * HIDDEN + at, mask=(at < HIDDEN) & here, other=0.0)
+        here = local_expert(ids_ptr, map_ptr, slot, slot >= 0, MAPPED) < NO_EXPERT
+        part = tl.load(parts_ptr + slot * HIDDEN + at, mask=tl.where(here, at, HIDDEN) < HIDDEN, other=0.0)
         total += part.to(tl.float32)
     tl.store(out_ptr + token * HIDDEN + at, total.to(out_ptr.dtype.element_ty), mask=at < HIDDEN)

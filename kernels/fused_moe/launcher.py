@@ -59,7 +59,10 @@ def overlaps(device: torch.device) -> bool:
     """Whether a kernel may start while the one before it ends (programmatic dependent launch, SM90 and later)."""
     if device.type != "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
         return False
-    if not hasattr(triton.language.extra.cuda, "gdc_wait"):
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (
+        3,
+        6,
+    ):  # 3.4's gdc_wait cannot be called in a kernel
         return False
     major, _ = torch.cuda.get_device_capability(device)
     return bool(major >= 9)

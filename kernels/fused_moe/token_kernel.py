@@ -76,7 +76,8 @@ def down_by_token_kernel(
     if OVERLAP:
         if prefetch > 0:
             for choice in tl.static_range(TOP_K):
-                asked = local_expert(ids_ptr, map_ptr, token * TOP_K + choice, True, MAPPED)
+                slot = token * TOP_K + choice
+                asked = local_expert(ids_ptr, map_ptr, slot, slot >= 0, MAPPED)
                 if asked < NO_EXPERT:
                     start = weight_ptr + asked.to(tl.int64) * (HIDDEN * INNER) + row * INNER
                     prefetch_rows(start, prefetch, BLOCK_N)
@@ -88,18 +89,19 @@ def down_by_token_kernel(
     for step in range(0, TOP_K * STEPS):
         slot = token * TOP_K + step // STEPS
         depth = step % STEPS * BLOCK_K + tl.arange(0, BLOCK_K)
-        expert = local_expert(ids_ptr, map_ptr, slot, True, MAPPED)
+        expert = local_expert(ids_ptr, map_ptr, slot, slot >= 0, MAPPED)
         here = expert < NO_EXPERT
         expert = tl.where(here, expert, 0).to(tl.int64)
-        inside = (depth < INNER)[None, :]
+        # No `& here`: Triton 3.9's interpreter makes integers of a block's condition and a scalar one.
+        inside = (tl.where(here, depth, INNER) < INNER)[None, :]
         activations = tl.load(
             inner_ptr + slot.to(tl.int64) * INNER + depth[None, :] + tl.zeros((ROWS, 1), tl.int32),
-            mask=only & inside & here,
+            mask=only & inside,
             other=0.0,
         )
         weights = tl.load(
             weight_ptr + expert * (HIDDEN * INNER) + (row * INNER)[:, None] + depth[None, :],
-            mask=inside & here,
+            mask=inside,
             other=0.0,
         )
         scale = step_scale(

@@ -34,8 +34,8 @@ from jitwatch.kernels.fused_moe.table import Backend, Entry, Machine, Result, Ta
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile, rows_per_expert
 from jitwatch.kernels.fused_moe.trial import Timer, Trial
 
-REFUSALS = (OutOfResources, CompilationError, RuntimeError)
-"""What a tile that a release or a device cannot do ends in; Triton's passes fail with the last."""
+REFUSALS = (OutOfResources, CompilationError, RuntimeError, JitwatchError)
+"""What a tile that a release or a device cannot do, or not exactly, ends in; Triton's passes fail with the third."""
 
 TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048)
 
@@ -123,7 +123,11 @@ def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Seque
     """One plan for each tile that a search at these numbers of tokens may try."""
     rows = [rows_per_expert(count, shape.top_k, shape.experts) for count in tokens]
     heights = sorted({height for own in rows for height in candidates.heights(own)})
-    plans = [Plan(height, tile, tile) for height in heights for tile in candidates.tiles(scheme, height)]
+    plans = [
+        Plan(height, replace(tile, bulk=tile.bulk and not tile.swap_ab), tile)
+        for height in heights
+        for tile in candidates.tiles(scheme, height)
+    ]
     if min(tokens) <= BY_TOKEN_TOKENS:
         some = candidates.tiles(scheme, heights[0])[0]
         plans += [Plan(heights[0], some, tile, True) for tile in candidates.token_tiles(scheme)]

@@ -11,7 +11,14 @@ from collections import Counter
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
+
+from jitwatch.errors import JitwatchError
+from jitwatch.kernels.fused_moe.constants import layer_of
+from jitwatch.kernels.fused_moe.experts import Scheme
+from jitwatch.kernels.fused_moe.problem import Shape
+from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
+from tests.kernels.moe_variants import unwritten_experts
 
 PROGRAM = """
 import json, sys
@@ -49,6 +56,8 @@ LAUNCHES = {
     "not swapped": ["fp8-tensor", 16, FEW, True, False],
     "64 rows": ["fp8-tensor", 64, WIDE, False, False],
     "copy engine": ["fp8-tensor", 16, {**FEW, "swap_ab": True, "bulk": True}, False, False],
+    "copy engine, 64 rows": ["fp8-tensor", 64, {**WIDE, "bulk": True}, False, False],
+    "copy engine, 64 rows, exact": ["fp8-tensor", 64, {**WIDE, "bulk": True}, True, False],
     "by token": ["fp8-tensor", 16, FEW, True, True],
     "per token": ["fp8-token", 16, {**FEW, "swap_ab": True}, True, False],
     "blocks": ["fp8-block", 16, {**FEW, "swap_ab": True}, True, False],
@@ -104,6 +113,24 @@ def test_exact_accumulation_adds_each_steps_products_in_fp32(ptx: Ptx) -> None:
     # unrolled.
     for fast, exact, steps in zip(ptx["swapped"], ptx["swapped, exact"], (1, 2), strict=True):
         assert additions(exact) == additions(fast) + 8 * steps
+
+
+def test_the_copy_engine_leaves_64_rows_exact(ptx: Ptx) -> None:
+    for fast, exact in zip(ptx["copy engine, 64 rows"], ptx["copy engine, 64 rows, exact"], strict=True):
+        assert additions(exact) - additions(fast) in (
+            64,
+            128,
+        )  # 64 x 128 results over 128 threads, one or two steps
+
+
+def test_a_first_gemm_that_cannot_add_up_exactly_is_refused() -> None:
+    experts = unwritten_experts(Shape(2, 2, 512, 256), Scheme.TENSOR)
+    tile = Tile(64, 128, 4, 3, swap_ab=True, bulk=True)
+    layer = layer_of(experts, 2, False, Accumulation.EXACT, True)
+    with pytest.raises(JitwatchError, match="set bulk=False"):
+        layer.gate_up(Plan(16, tile, tile))
+    assert layer.down(Plan(16, tile, tile))["BULK"]
+    assert layer_of(experts, 2, False, Accumulation.FAST, True).gate_up(Plan(16, tile, tile))["BULK"]
 
 
 def test_the_copy_engine_fetches_the_weights_where_asked_to(ptx: Ptx) -> None:

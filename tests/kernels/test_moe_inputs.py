@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
 
 import torch
 

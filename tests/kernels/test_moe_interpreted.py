@@ -11,7 +11,7 @@ from dataclasses import asdict
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
 
 from jitwatch.kernels.fused_moe.experts import Scheme
 from tests.kernels.moe_cases import Case, tolerance

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
 
 import torch
 

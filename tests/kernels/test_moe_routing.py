@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
 
 from jitwatch.errors import JitwatchError
 from jitwatch.kernels.fused_moe.experts import Scheme

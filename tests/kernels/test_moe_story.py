@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("torch")
-pytest.importorskip("triton", "3.4")
+pytest.importorskip("triton", "3.6")
 
 from jitwatch.kernels.fused_moe import before
 from tests.conftest import Profiled
