@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from jitwatch.lint.finding import Applicability, Finding
-from jitwatch.lint.rule import Invalid, Rule, Valid
+from jitwatch.lint.length_rule import SpecialisedLengthRule
+from jitwatch.lint.rule import Invalid, Valid
 
 if TYPE_CHECKING:
     from jitwatch.source.lengths import Judgement
-    from jitwatch.source.model import Kernel, Module, Parameter, Project
+    from jitwatch.source.model import Kernel, Parameter
 
 
-class HalfDemotedLength(Rule):
+class HalfDemotedLength(SpecialisedLengthRule):
     """Finish the demotion of a constexpr length: opt it out as well.
 
     ## What it does
@@ -92,26 +91,11 @@ class HalfDemotedLength(Rule):
         ),
     )
 
-    def check(self, module: Module, project: Project) -> Iterator[Finding]:
-        """Yield a finding for each specialised length in capitals."""
-        from jitwatch.source.remedies import runtime_lengths
-
-        for kernel in project.kernels_in(module.path):
-            for parameter, judgement in runtime_lengths(project, kernel, self.code):
-                yield self._finding(module, kernel, parameter, judgement)
-
-    def _finding(self, module: Module, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> Finding:
-        from jitwatch.fix.changes import Change, Kind
+    def message(self, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str:
+        """What is wrong with this length."""
         from jitwatch.source import wording
 
-        return self.finding(
-            module,
-            parameter.span,
+        return (
             f"`{parameter.name}` of `{kernel.name}` is a length{wording.origin(judgement)} that is no constexpr, as "
-            "its spelling promises, but still specialised: 1, multiples of 16 and all other values compile apart",
-            kernel=kernel.name,
-            parameter=parameter.name,
-            remedy=wording.opt_out_advice(parameter),
-            applicability=Applicability.UNSAFE,
-            change=Change(kernel.key, parameter.name, Kind.OPT_OUT),
+            "its spelling promises, but still specialised: 1, multiples of 16 and all other values compile apart"
         )

@@ -159,8 +159,10 @@ class Rule:
         parts = re.split(r"^## (.+)$", cls.documentation(), flags=re.MULTILINE)
         return {heading: text.strip() for heading, text in zip(parts[1::2], parts[2::2], strict=True)}
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
+        if abstract:  # what several rules share is none itself
+            return
         for attribute in ("code", "name"):
             if not isinstance(getattr(cls, attribute, None), str):
                 raise TypeError(f"rule {cls.__module__}.{cls.__qualname__} has no {attribute}")
