@@ -8,11 +8,21 @@ stride that multiplies the row index decides whether each row starts on the vect
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from jitwatch.source.model import Contiguity
 from jitwatch.source.names import NameHint, hint
-from jitwatch.source.polynomial import ALIGNMENT, Term, Value, is_aligned
+from jitwatch.source.polynomial import ALIGNMENT, Term, Value, is_aligned, unchosen
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """A range taken modulo something."""
+
+    divisor: Value
+    along: frozenset[Hashable]
+    """The ranges it was taken of."""
 
 
 def access_costs(
@@ -20,30 +30,33 @@ def access_costs(
     mask: Value | None,
     columns: frozenset[Hashable],
     inner: frozenset[str],
-    wraps: Mapping[Hashable, Value],
+    wraps: Mapping[Hashable, Wrap],
 ) -> Iterator[tuple[str, Contiguity]]:
     """Yield the parameters whose divisibility one access needs.
 
     ``columns`` are the ranges indexed as the last axis (``[None, :]``), ``inner`` the innermost strides, ``wraps`` the
-    divisors of ranges taken modulo something.
+    ranges taken modulo something.
     """
     axis, unit = contiguous_axis(address, columns, inner)
     if axis is None:
         return
     if unit is not None:
         yield unit, Contiguity.UNIT
+    wrap = wraps.get(axis)
+    along = frozenset([axis]) | (wrap.along if wrap else frozenset())
+    bounds = [each for each in (mask.bounds if mask else ()) if any(along & side.axes for side in each)]
+    if along & address.rough or any(_is_ragged(*each, along) for each in bounds):
+        return
     rest = {term: factor for term, factor in address.terms.items() if ("arange", axis) not in term}
     stray = [term for term, factor in rest.items() if not is_aligned(term, factor)]
     if not stray:
         for term, factor in rest.items():
             if name := _decides(term, factor):
-                yield name, Contiguity.STRIDE if len(term) > 1 else Contiguity.BASE
-    if axis in wraps and (name := wraps[axis].parameter):
+                yield name, Contiguity.STRIDE if len(unchosen(term)) > 1 else Contiguity.BASE
+    if wrap and (name := wrap.divisor.parameter):
         yield name, Contiguity.MASK
-    for left, right in mask.bounds if mask else ():
-        for bounded, bound in ((left, right), (right, left)):
-            if axis in set(bounded.aranges):
-                yield from _bound_costs(bounded, bound, axis)
+    for each in bounds:
+        yield from _bound_costs(*each, along, wraps)
 
 
 def contiguous_axis(
@@ -95,13 +108,41 @@ def block_costs(
             yield name, Contiguity.STRIDE
 
 
-def _bound_costs(inner: Value, outer: Value, axis: Hashable) -> Iterator[tuple[str, Contiguity]]:
+def _is_ragged(inner: Value, outer: Value, along: frozenset[Hashable]) -> bool:
+    """Whether a comparison may turn within a vector, whatever the parameters are.
+
+    ``range < bound`` and ``range >= bound`` turn at the bound; ``range <= bound`` and ``range == bound`` beside it.
+    Comparing quotients turns where they do.
+    """
+    if along & (inner.rough | outer.rough):
+        return True
+    sides = (*inner.terms.items(), *outer.terms.items())
+    rest = [each for each in sides if not _runs(each[0], along)]
+    if len(rest) == len(sides):
+        return not any(_quotients(sides))
+    return bool(along & outer.axes) or not all(is_aligned(*each) for each in rest)
+
+
+def _quotients(sides: Iterable[tuple[Term, int]]) -> Iterator[Hashable]:
+    return (identity for term, _ in sides for kind, identity in term if kind == "quotient")
+
+
+def _runs(term: Term, along: frozenset[Hashable]) -> bool:
+    return any(kind == "arange" and identity in along for kind, identity in term)
+
+
+def _bound_costs(
+    inner: Value, outer: Value, along: frozenset[Hashable], wraps: Mapping[Hashable, Wrap]
+) -> Iterator[tuple[str, Contiguity]]:
     """Costs of one comparison ``inner < outer`` along the contiguous axis."""
     sides = [*inner.terms.items(), *outer.terms.items()]
-    rest = [(term, factor) for term, factor in sides if ("arange", axis) not in term]
-    if all(is_aligned(term, factor) for term, factor in rest):
-        for term, factor in rest:
-            if name := _decides(term, factor) or _constant_bound(term, factor):
+    if any(_runs(term, along) for term, _ in sides):
+        for term, factor in sides:
+            if not _runs(term, along) and (name := _decides(term, factor) or _constant_bound(term, factor)):
+                yield name, Contiguity.MASK
+    else:
+        for identity in _quotients(sides):
+            if name := wraps[identity].divisor.parameter:
                 yield name, Contiguity.MASK
 
 

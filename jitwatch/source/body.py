@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import ast
 
-from jitwatch.source.expressions import Env, Evaluator
+from jitwatch.source.expressions import Env
+from jitwatch.source.inlining import Inlining
 from jitwatch.source.model import SILENT, Role
-from jitwatch.source.polynomial import NOTHING, Value, is_aligned, join, opaque, symbol
+from jitwatch.source.polynomial import NOTHING, Value, branched, is_aligned, join, opaque, symbol
 from jitwatch.source.text import dotted
 
 
-class BodyAnalysis(Evaluator):
+class BodyAnalysis(Inlining):
     """The abstract run of one kernel; ``roles``, ``contiguity`` and ``passes`` are what it found."""
 
     def run(self, body: list[ast.stmt]) -> None:
@@ -68,7 +69,10 @@ class BodyAnalysis(Evaluator):
 
     def _run_Return(self, node: ast.Return) -> None:
         if node.value:
-            self.give(self.evaluate(node.value), Role.VALUE)
+            value = self.evaluate(node.value)
+            self.give(value, Role.VALUE)
+            if self.returned is not None:
+                self.returned.append(value)
 
     def _run_Assert(self, node: ast.Assert) -> None:
         self.assume([node.test])
@@ -80,7 +84,12 @@ class BodyAnalysis(Evaluator):
         self.block(node.body)
         taken, self.env = self.env, before
         self.block(node.orelse)
-        self._merge(taken)
+        if test.is_static:
+            self._merge(taken)
+        else:
+            for name, value in taken.items():
+                other = self.env.get(name, value)
+                self.env[name] = branched((self.key(node), name), value, other)
 
     def _run_While(self, node: ast.While) -> None:
         self.give(self.evaluate(node.test), Role.LOOP)
@@ -97,13 +106,13 @@ class BodyAnalysis(Evaluator):
     def _counter(self, node: ast.For, unrolled: bool) -> Value:
         """The loop variable: on the vector's grid when it starts there and each step keeps it there."""
         if unrolled:
-            return symbol("static", id(node))
+            return symbol("static", self.key(node))
         arguments = node.iter.args if isinstance(node.iter, ast.Call) else []
         if len(arguments) == 3:
             start, step = self.evaluate(arguments[0]), self.evaluate(arguments[2])
             if all(is_aligned(*each) for each in (*start.terms.items(), *step.terms.items())):
-                return symbol("known", id(node))
-        return symbol("opaque", id(node))
+                return symbol("known", self.key(node))
+        return symbol("opaque", self.key(node))
 
     def _loop(self, body: list[ast.stmt]) -> None:
         before = dict(self.env)
@@ -138,4 +147,4 @@ class BodyAnalysis(Evaluator):
         elif isinstance(target, ast.Tuple | ast.List):
             items = value.items if value.items and len(value.items) == len(target.elts) else None
             for index, each in enumerate(target.elts):
-                self._bind(each, items[index] if items else opaque((id(target), index), value))
+                self._bind(each, items[index] if items else opaque((self.key(target), index), value))

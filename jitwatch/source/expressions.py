@@ -5,45 +5,48 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from jitwatch.source.access import access_costs, block_costs, innermost_strides
-from jitwatch.source.language import CALLS, is_builtin
-from jitwatch.source.model import Contiguity, Pass, Role
+from jitwatch.source.access import Wrap
+from jitwatch.source.accesses import Accesses
+from jitwatch.source.builtin_names import is_builtin
+from jitwatch.source.language import CALLS
+from jitwatch.source.model import Pass, Role
 from jitwatch.source.polynomial import NOTHING, Value, add, multiply, number, opaque, symbol
 from jitwatch.source.text import dotted
 
 Env = dict[str, Value]
+Given = tuple[int | None, str | None, Value]
+"""Position or keyword, and value, of an argument."""
 
 
-class Evaluator:
+class Evaluator(Accesses):
     """Evaluates expressions over ``env`` and records what happens to the parameters on the way."""
 
-    def __init__(self, parameters: dict[str, bool], imports: Mapping[str, str]) -> None:
-        """``parameters`` maps each name to whether it is a constexpr."""
+    def __init__(
+        self,
+        parameters: dict[str, bool],
+        imports: Mapping[str, str],
+        functions: Mapping[str, ast.FunctionDef] | None = None,
+    ) -> None:
+        """``parameters`` maps each name to whether it is a constexpr, ``functions`` are the module's own."""
+        super().__init__(parameters)
         self.imports = imports
-        self.roles: dict[str, Role] = defaultdict(lambda: Role.NONE)
-        self.contiguity: dict[str, Contiguity] = defaultdict(lambda: Contiguity.NONE)
+        self.functions = functions or {}
+        self.frame: tuple[int, ...] = ()
         self.passes: dict[str, list[Pass]] = defaultdict(list)
         self.called: set[str] = set()
-        self.streams: set[str] = set()
-        self.touches_memory = False
-        self.columns: set[Hashable] = set()
-        self.inner = innermost_strides(list(parameters))
-        self.wraps: dict[Hashable, Value] = {}
-        self.initial = {
-            name: symbol("static" if constexpr else "param", name, frozenset([name]))
-            for name, constexpr in parameters.items()
-        }
         self.read: set[str] = set()
-        self.costs: list[tuple[int, str, Contiguity]] = []
-        self.rank = 0
         self.env: Env = dict(self.initial)
 
-    def give(self, value: Value, role: Role) -> None:
-        """Record that the parameters behind a value have a role."""
-        for name in value.depends:
-            self.roles[name] |= role
+    def key(self, node: ast.AST) -> Hashable:
+        """Identity of what a node stands for: a helper's range is another one at each call."""
+        return (*self.frame, id(node)) if self.frame else id(node)
+
+    def follow(self, call: ast.Call, name: str, given: Sequence[Given]) -> Value | None:
+        """Run the function that a call names, if it can be followed."""
+        raise NotImplementedError
 
     def evaluate(self, node: ast.expr) -> Value:
         """Evaluate one expression."""
@@ -54,7 +57,7 @@ class Evaluator:
             value: Value = handler(node)
             return value
         return opaque(
-            id(node),
+            self.key(node),
             *(self.evaluate(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)),
         )
 
@@ -72,7 +75,7 @@ class Evaluator:
 
     def _eval_Tuple(self, node: ast.Tuple | ast.List) -> Value:
         items = tuple(self.evaluate(each) for each in node.elts)
-        whole = opaque(id(node), *items) if items else NOTHING
+        whole = opaque(self.key(node), *items) if items else NOTHING
         return Value(whole.terms, whole.depends, items=items)
 
     _eval_List = _eval_Tuple
@@ -82,23 +85,28 @@ class Evaluator:
             return self.evaluate(node.value)
         value = self.evaluate(node.value)
         if node.attr in ("dtype", "type", "shape", "element_ty"):
-            return symbol("static", id(node))
-        return opaque(id(node), value)
+            return symbol("static", self.key(node))
+        return opaque(self.key(node), value)
 
     def _eval_UnaryOp(self, node: ast.UnaryOp) -> Value:
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.USub):
-            return add(NOTHING, value, id(node), sign=-1)
-        return opaque(id(node), value)
+            return add(NOTHING, value, self.key(node), sign=-1)
+        return opaque(self.key(node), value)
 
     def _eval_Compare(self, node: ast.Compare) -> Value:
         sides = [self.evaluate(each) for each in (node.left, *node.comparators)]
         none = any(isinstance(op, ast.Is | ast.IsNot) for op in node.ops)
         for side in sides:
             self.give(side, Role.BRANCH if none else Role.COMPARED)
-        result = opaque(id(node), *sides)
-        bounds = tuple(itertools.pairwise(sides))
-        return Value(result.terms, result.depends, (*result.bounds, *bounds))
+        result = opaque(self.key(node), *sides)
+        bounds: list[tuple[Value, Value]] = []
+        for op, (left, right) in zip(node.ops, itertools.pairwise(sides), strict=True):
+            if not isinstance(op, ast.Gt | ast.LtE):
+                bounds.append((left, right))
+            if not isinstance(op, ast.Lt | ast.GtE):  # an equality is bounded on both sides
+                bounds.append((right, left))
+        return replace(result, bounds=(*result.bounds, *bounds))
 
     def _eval_BinOp(self, node: ast.BinOp) -> Value:
         return self.binary(node.op, self.evaluate(node.left), self.evaluate(node.right), node)
@@ -106,15 +114,26 @@ class Evaluator:
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Combine two values; ``node`` gives an opaque result its identity."""
         if isinstance(op, ast.Add | ast.Sub):
-            return add(left, right, id(node), -1 if isinstance(op, ast.Sub) else 1)
+            return add(left, right, self.key(node), -1 if isinstance(op, ast.Sub) else 1)
         if isinstance(op, ast.Mult):
-            return multiply(left, right, id(node))
+            return multiply(left, right, self.key(node))
         if isinstance(op, ast.FloorDiv | ast.Mod):
             self.give(right, Role.DIVISOR)
-        if isinstance(op, ast.Mod) and any(True for _ in left.aranges):
-            self.wraps[id(node)] = right
-            return Value({(("arange", id(node)),): 1}, left.depends | right.depends)
-        return opaque(id(node), left, right)
+            if left.axes:
+                return self._divided(op, left, right, node)
+        return opaque(self.key(node), left, right)
+
+    def _divided(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+        """A range modulo something is a range again; its quotient is steady until the divisor is reached."""
+        result = opaque(self.key(node), left, right)
+        if any(kind == "quotient" for term in left.terms for kind, _ in term):
+            return replace(result, terms=left.terms)
+        wraps = isinstance(op, ast.Mod)
+        if not any(True for _ in left.aranges) or (not wraps and result.is_static):
+            return result
+        self.wraps[self.key(node)] = Wrap(right, left.axes)
+        kind = "arange" if wraps else "quotient"
+        return replace(result, terms={((kind, self.key(node)),): 1}, bounds=() if wraps else result.bounds)
 
     def _eval_Subscript(self, node: ast.Subscript) -> Value:
         value = self.evaluate(node.value)
@@ -122,12 +141,12 @@ class Evaluator:
         axes = [isinstance(each, ast.Constant) and each.value is None for each in parts]
         if any(axes) or any(isinstance(each, ast.Slice) for each in parts):
             if not axes[-1]:
-                self.columns.update(value.aranges)
+                self.columns.update(value.aranges, value.axes)
             return value
         index = parts[0].value if len(parts) == 1 and isinstance(parts[0], ast.Constant) else None
         if value.items and type(index) is int and -len(value.items) <= index < len(value.items):
             return value.items[index]
-        return opaque(id(node), value, *(self.evaluate(each) for each in parts))
+        return opaque(self.key(node), value, *(self.evaluate(each) for each in parts))
 
     def _eval_Call(self, node: ast.Call) -> Value:
         name = dotted(node.func)
@@ -147,19 +166,23 @@ class Evaluator:
         """Evaluate a call whose result is some function of everything it is given."""
         owner = self.receiver(node)
         given = [*([owner] if owner else []), *node.args, *(each.value for each in node.keywords)]
-        return opaque(id(node), *(self.evaluate(each) for each in given))
+        return opaque(self.key(node), *(self.evaluate(each) for each in given))
 
     def _pass_on(self, node: ast.Call, name: str) -> Value:
         """A call of another jitted function: what it does with each argument is linked later."""
         self.called.add(name)
-        values = []
+        given: list[Given] = []
+        handed: list[tuple[str, Pass]] = []
         for position, keyword, argument in _arguments(node):
             value, unchanged = self._handed(argument)
-            values.append(value)
+            given.append((position, keyword, value))
             for parameter in value.depends:
                 direct = unchanged or value.parameter == parameter
-                self.passes[parameter].append(Pass(name, position, keyword, direct))
-        return opaque(id(node), *values)
+                handed.append((parameter, Pass(name, position, keyword, direct)))
+        result = self.follow(node, name, given)
+        for parameter, each in handed:
+            self.passes[parameter].append(replace(each, followed=result is not None))
+        return opaque(self.key(node), *(value for _, _, value in given)) if result is None else result
 
     def _handed(self, argument: ast.expr) -> tuple[Value, bool]:
         """Evaluate an argument; a parameter handed on as it came is not read by that."""
@@ -180,42 +203,6 @@ class Evaluator:
         self.roles.update(roles)
         for name in named:
             self.roles[name] |= Role.ASSUMED
-
-    # Memory
-
-    def access(
-        self, address: Value, mask: Value | None = None, checked: frozenset[int] = frozenset()
-    ) -> None:
-        """Record a load or a store at an address."""
-        self.touches_memory = True
-        if address.block and address.items:
-            base, shape, strides, offsets = (each.items or (each,) for each in address.items)
-            pointer, rank = self._pointer(base[0]), len(offsets)
-            costs = list(block_costs(base[0], shape, strides, checked))
-        else:
-            self.give(address, Role.ADDRESS)
-            self._give_strides(address)
-            pointer, rank = self._pointer(address), len(set(address.aranges))
-            costs = list(access_costs(address, mask, frozenset(self.columns), self.inner, self.wraps))
-        self.rank = max(self.rank, rank)
-        self.costs.extend((rank, name, cost) for name, cost in costs)
-        if pointer and costs:
-            self.streams.add(pointer)
-
-    def _pointer(self, address: Value) -> str | None:
-        """The parameter added first in an address is its pointer."""
-        for term, factor in address.terms.items():
-            if len(term) == 1 and term[0][0] == "param" and factor == 1:
-                self.roles[str(term[0][1])] |= Role.POINTER
-                return str(term[0][1])
-        return None
-
-    def _give_strides(self, address: Value) -> None:
-        """A parameter that multiplies something in an address is a stride."""
-        for term in address.terms:
-            for kind, identity in term if len(term) > 1 else ():
-                if kind in ("param", "static") and identity in self.initial:
-                    self.roles[str(identity)] |= Role.STRIDE
 
 
 def _arguments(node: ast.Call) -> Iterator[tuple[int | None, str | None, ast.expr]]:

@@ -26,12 +26,15 @@ class KernelFinder:
     kernels: list[Kernel] = field(default_factory=list)
     aliases: list[tuple[str, str]] = field(default_factory=list)
     calls: set[tuple[str, str]] = field(default_factory=set)
+    _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     _plain: dict[str, tuple[Function, tuple[str, ...], Function | None]] = field(default_factory=dict)
 
     def visit(
         self, body: list[ast.stmt], owners: tuple[str, ...] = (), outer: Function | None = None
     ) -> None:
         """Look for kernels in statements, nested ones included."""
+        if not owners:
+            self._functions |= {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
         for node in body:
             if isinstance(node, Function):
                 self._function(node, owners, outer)
@@ -102,7 +105,8 @@ class KernelFinder:
         by_call: bool = False,
     ) -> None:
         parameters = tuple(read_parameters(node.args, self.text))
-        run = BodyAnalysis({each.name: each.is_constexpr for each in parameters}, self.imports)
+        constexprs = {each.name: each.is_constexpr for each in parameters}
+        run = BodyAnalysis(constexprs, self.imports, self._functions)
         run.run(node.body)
         parameters = tuple(
             replace(

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitwatch.source.model import Role
-from jitwatch.source.polynomial import NOTHING, Value, multiply, opaque, symbol
+from jitwatch.source.polynomial import NOTHING, Value, either, loaded, multiply, opaque, symbol
 
 if TYPE_CHECKING:
     from jitwatch.source.expressions import Evaluator
 
 Handler = Callable[["Evaluator", ast.Call], Value]
-
-_MODULES = frozenset(
-    {"tl", "triton", "gl", "ttgl", "tle", "libdevice", "tldevice", "math", "tl_math", "language"}
-)
-_PYTHON = frozenset(
-    """range min max len abs int float bool print tuple list isinstance getattr hasattr sum static_range str
-    super type zip enumerate""".split()  # noqa: SIM905
-)
-
-
-def is_builtin(name: str, imports: Mapping[str, str]) -> bool:
-    """Whether a call's dotted name belongs to Triton's language or to Python."""
-    root, _, rest = name.partition(".")
-    if not rest:
-        origin = imports.get(name, "")
-        return name in _PYTHON or origin.startswith(("triton.", "math.")) or ".language." in origin
-    return root in _MODULES or imports.get(root, "").startswith(("triton", "math"))
 
 
 def argument(node: ast.Call, position: int, name: str) -> ast.expr | None:
@@ -54,14 +38,14 @@ def _load(run: Evaluator, node: ast.Call) -> Value:
         for each in node.args:
             run.give(run.evaluate(each), Role.ADDRESS)
         run.touches_memory = True
-        return symbol("opaque", id(node))
+        return symbol("opaque", run.key(node))
     if address is None:
         return run.generic_call(node)
     place = run.evaluate(address)
     mask_value = run.evaluate(mask) if mask is not None else None
     run.access(place, mask_value, _checked(node))
     _others(run, node, address, mask)
-    return symbol("opaque", id(node))
+    return loaded(run.key(node), place)
 
 
 def _store(run: Evaluator, node: ast.Call) -> Value:
@@ -89,7 +73,7 @@ def _atomic(run: Evaluator, node: ast.Call) -> Value:
     run.access(place)
     for each in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
         run.give(run.evaluate(each), Role.VALUE)
-    return symbol("opaque", id(node))
+    return symbol("opaque", run.key(node))
 
 
 def _checked(node: ast.Call) -> frozenset[int]:
@@ -110,20 +94,20 @@ def _block_pointer(run: Evaluator, node: ast.Call) -> Value:
     run.give(shape, Role.DESCRIPTOR)
     run.give(strides, Role.DESCRIPTOR)
     _others(run, node, *given)
-    whole = opaque(id(node), base, shape, strides, offsets)
+    whole = opaque(run.key(node), base, shape, strides, offsets)
     return Value(whole.terms, whole.depends, items=(base, shape, strides, offsets), block=True)
 
 
 def _descriptor(run: Evaluator, node: ast.Call) -> Value:
     for index, each in enumerate((*node.args, *(keyword.value for keyword in node.keywords))):
         run.give(run.evaluate(each), Role.DESCRIPTOR if index else Role.ADDRESS)
-    return symbol("opaque", id(node))
+    return symbol("opaque", run.key(node))
 
 
 def _arange(run: Evaluator, node: ast.Call) -> Value:
     for each in node.args:
         run.give(run.evaluate(each), Role.SHAPE)
-    return symbol("arange", id(node))
+    return symbol("arange", run.key(node))
 
 
 def _shaped(run: Evaluator, node: ast.Call) -> Value:
@@ -132,7 +116,7 @@ def _shaped(run: Evaluator, node: ast.Call) -> Value:
     if shape is not None:
         run.give(run.evaluate(shape), Role.SHAPE)
     rest = [each for each in (*node.args, *(k.value for k in node.keywords)) if each is not shape]
-    return opaque(id(node), symbol("opaque", id(node)), *(run.evaluate(each) for each in rest))
+    return opaque(run.key(node), symbol("opaque", run.key(node)), *(run.evaluate(each) for each in rest))
 
 
 def _reshaped(run: Evaluator, node: ast.Call) -> Value:
@@ -142,7 +126,7 @@ def _reshaped(run: Evaluator, node: ast.Call) -> Value:
         return NOTHING
     for each in given[1:]:
         run.give(run.evaluate(each), Role.SHAPE)
-    return opaque(id(node), run.evaluate(given[0]))
+    return opaque(run.key(node), run.evaluate(given[0]))
 
 
 def _same(run: Evaluator, node: ast.Call) -> Value:
@@ -153,18 +137,53 @@ def _same(run: Evaluator, node: ast.Call) -> Value:
     return run.evaluate(value) if value is not None else NOTHING
 
 
+def _contiguous(run: Evaluator, node: ast.Call) -> Value:
+    """The hint that a value runs along memory: a range, whatever it was made of (a selection clamps one)."""
+    value = _same(run, node)
+    if value.is_static or any(True for _ in value.aranges if not value.rough):
+        return value
+    return replace(symbol("arange", run.key(node)), depends=value.depends, bounds=value.bounds)
+
+
+def _where(run: Evaluator, node: ast.Call) -> Value:
+    if len(node.args) != 3:
+        return run.generic_call(node)
+    chosen, one, other = map(run.evaluate, node.args)
+    return either(run.key(node), one, other, chosen)
+
+
+def _extreme(run: Evaluator, node: ast.Call) -> Value:
+    """``tl.minimum(a, b)``, ``min(a, b)``: one of two values; ``tl.min(x, 1)``: a reduction."""
+    reduces = isinstance(node.func, ast.Attribute) and node.func.attr in ("min", "max")
+    if reduces or len(node.args) != 2:
+        return _reduced(run, node)
+    one, other = map(run.evaluate, node.args)
+    along = any(True for each in (one, other) for _ in each.aranges)
+    return opaque(run.key(node), one, other) if along else either(run.key(node), one, other)
+
+
+def _reduced(run: Evaluator, node: ast.Call) -> Value:
+    """A reduction leaves no range but those of the dimensions that remain."""
+    value = run.generic_call(node)
+    axis = argument(node, 0 if run.receiver(node) is not None else 1, "axis")
+    number = axis.value if isinstance(axis, ast.Constant) else None
+    columns = frozenset(run.columns)
+    left = value.axes - columns if number in (1, -1) else value.axes & columns if number == 0 else frozenset()
+    return replace(value, axes=left, rough=value.rough & left)
+
+
 def _expand(run: Evaluator, node: ast.Call) -> Value:
     value = _same(run, node)
     axis = argument(node, 1, "axis")
     if isinstance(axis, ast.Constant) and axis.value == 0:
-        run.columns.update(value.aranges)
+        run.columns.update(value.aranges, value.axes)
     return value
 
 
 def _multiple(run: Evaluator, node: ast.Call) -> Value:
     value = _same(run, node)
     if value.parameter:
-        return symbol("known", id(node), value.depends)
+        return symbol("known", run.key(node), value.depends)
     return value
 
 
@@ -202,7 +221,7 @@ def _advance(run: Evaluator, node: ast.Call) -> Value:
 def _product(run: Evaluator, node: ast.Call) -> Value:
     if len(node.args) != 2:
         return run.generic_call(node)
-    return multiply(run.evaluate(node.args[0]), run.evaluate(node.args[1]), id(node))
+    return multiply(run.evaluate(node.args[0]), run.evaluate(node.args[1]), run.key(node))
 
 
 def _table(*rows: tuple[Handler, str]) -> dict[str, Handler]:
@@ -218,7 +237,11 @@ CALLS = _table(
     (_arange, "arange"),
     (_shaped, "zeros full empty ones"),
     (_reshaped, "reshape view broadcast_to"),
-    (_same, "to cast max_contiguous max_constancy broadcast bitcast static_cast"),
+    (_same, "to cast max_constancy broadcast bitcast static_cast"),
+    (_contiguous, "max_contiguous"),
+    (_where, "where"),
+    (_extreme, "min max minimum maximum"),
+    (_reduced, "sum argmin argmax xor_sum reduce reduce_or"),
     (_expand, "expand_dims"),
     (_multiple, "multiple_of"),
     (_quotient, "cdiv div_rn fdiv floordiv"),

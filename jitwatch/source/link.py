@@ -138,7 +138,7 @@ def _with_passes(
             roles |= Role.PASSED
         for target in targets:
             roles |= target.roles & ~SILENT
-            contiguity |= target.contiguity if handed.direct else Contiguity.NONE
+            contiguity |= target.contiguity if handed.direct and not handed.followed else Contiguity.NONE
     return replace(parameter, roles=roles, contiguity=contiguity)
 
 

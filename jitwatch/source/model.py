@@ -178,6 +178,8 @@ class Pass:
     keyword: str | None
     direct: bool
     """Unchanged, so that what the function learns of it holds for the kernel's parameter too."""
+    followed: bool = False
+    """Whether the function's accesses were looked at with the values it gets here."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ A symbol is a pair ``(kind, identity)``::
     "static"  a value known at compile time: a constexpr parameter, a global, a function of such
     "arange"  one ``tl.arange``, or the remainder of one
     "known"   a run-time value the compiler knows to be aligned (``multiple_of``, a loop with a constexpr step)
-    "opaque"  any other run-time value: a program id, a loaded number, a quotient
+    "opaque"  any other run-time value: a program id, a loaded number
+    "quotient"  of a range: the same number until the range reaches a multiple of the divisor
+    "choice"  0 or 1: which of two values was selected; both must be aligned for their sum to be
 
 A term is a sorted tuple of symbols with an integer coefficient. Products and sums stay exact up to ``LIMIT``
 terms; past that, and for every other operation, a value becomes one opaque symbol that keeps its dependencies.
@@ -15,7 +17,7 @@ terms; past that, and for every other operation, a value becomes one opaque symb
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Symbol = tuple[str, Hashable]
 Term = tuple[Symbol, ...]
@@ -35,10 +37,14 @@ class Value:
     depends: frozenset[str] = frozenset()
     """Parameters it was computed from; what a load returns depends on none."""
     bounds: tuple[tuple[Value, Value], ...] = ()
-    """Comparisons that a mask is made of."""
+    """Comparisons ``inner < outer`` that a mask is made of."""
     items: tuple[Value, ...] | None = None
     """Elements of a tuple, or the (shape, strides, offsets) of a block pointer when ``block`` is set."""
     block: bool = False
+    axes: frozenset[Hashable] = frozenset()
+    """Ranges it varies along, through loads too."""
+    rough: frozenset[Hashable] = frozenset()
+    """Ranges along which each element may be anything: what was loaded or selected by them."""
 
     @property
     def is_static(self) -> bool:
@@ -65,7 +71,39 @@ NOTHING = Value({})
 
 def symbol(kind: str, identity: Hashable, depends: frozenset[str] = frozenset()) -> Value:
     """Make a value of one symbol."""
-    return Value({((kind, identity),): 1}, depends)
+    axes = frozenset([identity] if kind == "arange" else [])
+    return Value({((kind, identity),): 1}, depends, axes=axes)
+
+
+def loaded(identity: Hashable, address: Value) -> Value:
+    """Make what is read from an address: a number that depends on no parameter, anything along its ranges."""
+    return Value({(("opaque", identity),): 1}, axes=address.axes, rough=address.axes)
+
+
+def either(identity: Hashable, one: Value, other: Value, chosen: Value = NOTHING) -> Value:
+    """Make one value or the other, as ``chosen`` says element by element: aligned where both are.
+
+    ``c * one + d * other`` with ``c`` and ``d`` 0 or 1, so that each term keeps the parameters that decide on it;
+    what both have in common is there in any case.
+    """
+    whole = opaque(identity, one, other, chosen)
+    if whole.is_static or one.items or other.items:
+        return whole
+    common = {term: factor for term, factor in one.terms.items() if other.terms.get(term) == factor}
+    terms = dict(common)
+    for index, each in enumerate((one, other)):
+        apart = {term: factor for term, factor in each.terms.items() if term not in common}
+        terms |= multiply(Value(apart), symbol("choice", (identity, index)), identity).terms
+    if len(terms) > LIMIT:
+        return whole
+    return replace(whole, terms=terms, rough=whole.rough | chosen.axes)
+
+
+def branched(identity: Hashable, one: Value, other: Value) -> Value:
+    """Merge what the branches of a run-time test made of a variable."""
+    if one is other or one.items or other.items or set(one.aranges) != set(other.aranges):
+        return join(one, other)
+    return either(identity, one, other)
 
 
 def number(value: int) -> Value:
@@ -82,8 +120,9 @@ def add(left: Value, right: Value, identity: Hashable, sign: int = 1) -> Value:
             terms[term] = total
         else:
             del terms[term]
-    depends = left.depends | right.depends
-    return Value(terms, depends) if len(terms) <= LIMIT else opaque(identity, left, right)
+    if len(terms) > LIMIT:
+        return opaque(identity, left, right)
+    return _of_both(terms, left, right)
 
 
 def multiply(left: Value, right: Value, identity: Hashable) -> Value:
@@ -95,7 +134,7 @@ def multiply(left: Value, right: Value, identity: Hashable) -> Value:
         for other, times in right.terms.items():
             term = tuple(sorted(one + other, key=hash)) if one and other else one or other
             terms[term] = terms.get(term, 0) + factor * times
-    return Value(terms, left.depends | right.depends)
+    return _of_both(terms, left, right)
 
 
 def opaque(identity: Hashable, *operands: Value) -> Value:
@@ -103,7 +142,19 @@ def opaque(identity: Hashable, *operands: Value) -> Value:
     depends = frozenset().union(*(each.depends for each in operands))
     static = bool(operands) and all(each.is_static for each in operands)
     bounds = tuple(bound for each in operands for bound in each.bounds)
-    return Value({(("static" if static else "opaque", identity),): 1}, depends, bounds)
+    return Value(
+        {(("static" if static else "opaque", identity),): 1},
+        depends,
+        bounds,
+        axes=frozenset().union(*(each.axes for each in operands)),
+        rough=frozenset().union(*(each.rough for each in operands)),
+    )
+
+
+def _of_both(terms: Mapping[Term, int], left: Value, right: Value) -> Value:
+    return Value(
+        terms, left.depends | right.depends, axes=left.axes | right.axes, rough=left.rough | right.rough
+    )
 
 
 def join(one: Value, other: Value) -> Value:
@@ -114,7 +165,12 @@ def join(one: Value, other: Value) -> Value:
     kept = one if len(one.depends) >= len(other.depends) else other
     if depends == kept.depends and len(bounds) == len(kept.bounds):
         return kept
-    return Value(kept.terms, depends, bounds[:LIMIT], kept.items, kept.block)
+    return replace(kept, depends=depends, bounds=bounds[:LIMIT])
+
+
+def unchosen(term: Term) -> Term:
+    """The term without what selects it."""
+    return tuple(each for each in term if each[0] != "choice")
 
 
 def is_aligned(term: Term, factor: int) -> bool:

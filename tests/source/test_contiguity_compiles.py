@@ -34,10 +34,19 @@ NAMES = (
     "multiplied_stride",
     "unaligned_start",
     "loop_count",
+    "closed_bound",
+    "loaded_mask",
+    "gathered",
+    "helped_rows",
     "element_mask",
     "row_stride",
     "wrapped",
     "block_pointer",
+    "paged_rows",
+    "selected_start",
+    "branched_start",
+    "compared_quotients",
+    "helped",
 )
 
 
@@ -50,6 +59,6 @@ def test_the_divisibility_called_free_changes_no_width_and_the_costly_one_does(n
     (found,) = [each for each in project.kernels["here.py"] if each.name == name]
     parameter = found.parameter("n")
     assert parameter is not None
-    costly = bool(parameter.contiguity & (Contiguity.MASK | Contiguity.STRIDE))
+    costly = bool(parameter.contiguity & (Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE))
     kernel = getattr(width_code, name)
     assert costly == (widths(kernel, divisible=True) != widths(kernel, divisible=False))

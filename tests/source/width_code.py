@@ -55,3 +55,74 @@ def block_pointer(x, out, n, BLOCK: tl.constexpr):
     at = tl.make_block_ptr(x, (64, n), (BLOCK, 1), (0, 0), (4, BLOCK), (1, 0))
     to = tl.make_block_ptr(out, (64, BLOCK), (BLOCK, 1), (0, 0), (4, BLOCK), (1, 0))
     tl.store(to, tl.load(at, boundary_check=(0, 1)))
+
+
+@triton.jit
+def closed_bound(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets, mask=offsets <= n), mask=offsets <= n)
+
+
+@triton.jit
+def loaded_mask(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    wanted = tl.load(out + offsets) > 0
+    tl.store(x + offsets, 0.0, mask=(offsets < n) & wanted)
+
+
+@triton.jit
+def gathered(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    index = tl.load(out + offsets).to(tl.int32)
+    tl.store(out + offsets, tl.load(x + index * n + offsets))
+
+
+@triton.jit
+def paged_rows(x, out, n, BLOCK: tl.constexpr):
+    rows, columns = tl.arange(0, 4), tl.arange(0, BLOCK)
+    pages = x + tl.load(out + rows).to(tl.int32) * n
+    tl.store(out + rows[:, None] * BLOCK + columns[None, :], tl.load(pages[:, None] + columns[None, :]))
+
+
+@triton.jit
+def selected_start(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    start = tl.where(tl.program_id(0) < 8, tl.program_id(0) * BLOCK, n)
+    tl.store(out + columns, tl.load(x + start + columns))
+
+
+@triton.jit
+def branched_start(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    row = x
+    if tl.program_id(0) < 8:
+        row += tl.program_id(0) * n
+    tl.store(out + columns, tl.load(row + columns))
+
+
+@triton.jit
+def compared_quotients(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets), mask=(offsets // n) % 8 == 3)
+
+
+@triton.jit
+def load_row(x, row, stride, BLOCK: tl.constexpr):
+    return tl.load(x + row * stride + tl.arange(0, BLOCK))
+
+
+@triton.jit
+def helped(x, out, n, BLOCK: tl.constexpr):
+    tl.store(out + tl.arange(0, BLOCK), load_row(x, tl.program_id(0), n, BLOCK))
+
+
+@triton.jit
+def load_chunk(pointers, mask, BLOCK: tl.constexpr):
+    return tl.load(pointers + tl.arange(0, BLOCK)[None, :], mask=mask)
+
+
+@triton.jit
+def helped_rows(x, out, n, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * 4 + tl.arange(0, 4)[:, None]
+    at = rows * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(out + at, load_chunk(x + rows * BLOCK, rows < n, BLOCK))
