@@ -67,9 +67,9 @@ def test_the_profile_names_both_arguments_and_its_plan_holds(write: Write, profi
 
 
 def findings(form: str) -> set[tuple[str, str]]:
-    """Codes and parameters that `jitwatch lint` finds in a form, its opinion on width left out (JW008)."""
+    """Codes and parameters that `jitwatch lint` finds in a form."""
     path = Path(before.__file__).with_name(f"{form}.py")
-    command = [sys.executable, "-m", "jitwatch", "lint", "--isolated", "--no-cache", "--ignore", "JW008"]
+    command = [sys.executable, "-m", "jitwatch", "lint", "--isolated", "--no-cache"]
     got = subprocess.run([*command, "--format", "json", path], capture_output=True, text=True, check=False)
     assert got.returncode in (0, 1), got.stderr
     return {(finding["code"], finding["parameter"]) for finding in json.loads(got.stdout)}
