@@ -37,6 +37,9 @@ OTHER_VENDORS = {"backend", "backends"}
 LARGEST = 12
 """Run-time integers of a kernel that is still taken: more compile for minutes."""
 
+WIDEST_SCALAR = 64
+"""Bits of an access that proves no vector: one i64 index is as wide."""
+
 SLOWEST = 20.0
 """Seconds that one of its compiles may take."""
 
@@ -103,7 +106,7 @@ def integers_verified(
         return f"does not compile: {base['failed'][:90]}", []
     verdicts = verify_remedies(requests, "cuda:90", pool=pool)
     before = verdicts[0].before
-    if before is None or max(before.widths(*MOVES), default=0) <= 32:
+    if before is None or max(before.widths(*MOVES), default=0) <= WIDEST_SCALAR:
         return "not vectorised", []
     return None, verdicts
 
