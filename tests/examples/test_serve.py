@@ -220,9 +220,13 @@ def test_a_stream_carries_the_same_tokens_as_the_whole_answer(server: Server) ->
 def test_a_client_that_hangs_up_gives_its_place_back(server: Server) -> None:
     free = server.stats()["free_pages"]
     body = {"prompt": PROMPT, "max_tokens": 200, "stream": True}
-    with httpx.stream("POST", f"{server.url}/generate", json=body, trust_env=False) as response:
-        next(response.iter_lines())
-        assert server.stats()["free_pages"] < free
+    for _ in range(5):  # on a busy machine an answer can be over before the next request is looked at
+        with httpx.stream("POST", f"{server.url}/generate", json=body, trust_env=False) as response:
+            next(response.iter_lines())
+            if server.stats()["free_pages"] < free:
+                break
+    else:
+        pytest.fail("no answer held its pages while it was given")
     tokens_before = server.stats()["generated_tokens"]
     while server.stats()["running"]:
         pass
