@@ -186,7 +186,7 @@ def _blamed(event: MissEvent) -> set[str | None]:
 def _study_argument(
     position: int, parameter: Parameter, caused: int, events: Sequence[MissEvent], scenario: Scenario
 ) -> ArgumentFindings:
-    found = ArgumentFindings(parameter, caused, _values_by_class(position, events))
+    found = ArgumentFindings(parameter, caused, _values_by_class(position, events, scenario))
     for remedy in scenario.remedies.get(position, ()):
         left = scenario.outcome({position: remedy})
         found.variants_saved[remedy] = scenario.as_is.variants - left.variants
@@ -194,13 +194,21 @@ def _study_argument(
     return found
 
 
-def _values_by_class(position: int, events: Sequence[MissEvent]) -> dict[ArgumentClass, list[Value]]:
+def _values_by_class(
+    position: int, events: Sequence[MissEvent], scenario: Scenario
+) -> dict[ArgumentClass, list[Value]]:
     seen: dict[ArgumentClass, dict[str, Value]] = {}
+    # Classes still short of values, to stop early; a failed miss can bring one that the scenario does not hold.
+    failed = any(event.kind is Kind.FAILED for event in events)
+    wanting = len(events) if failed else len(scenario.classes[position])
     for event in events:
+        if not wanting:
+            break
         if position >= len(event.miss.values):
             continue
         values = seen.setdefault(event.miss.variant.arguments[position], {})
         if len(values) < SAMPLE:
             value = event.miss.values[position]
             values.setdefault(show_value(value), value)
+            wanting -= len(values) == SAMPLE
     return {klass: list(values.values()) for klass, values in seen.items()}
