@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from jitwatch.errors import JitwatchError
+from jitwatch.runtime.offline.target import TARGETS
 
-TARGETS = ("cuda:80", "cuda:89", "cuda:90", "cuda:100", "hip:gfx942")
 DEFAULT_TARGET = "cuda:90"
 FAILED_ON_RECOMPILES = 3
 
@@ -31,7 +31,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument(
         "--offline",
-        choices=TARGETS,
+        choices=tuple(TARGETS),
         metavar="TARGET",
         help=f"run without a GPU: compile for TARGET (--offline alone: {DEFAULT_TARGET}; --offline=TARGET: "
         f"{', '.join(TARGETS)}) and run the kernels in Triton's interpreter",

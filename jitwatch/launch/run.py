@@ -14,9 +14,7 @@ from typing import Any
 import jitwatch
 from jitwatch import events
 from jitwatch.errors import JitwatchError
-
-RUNS = Path(".jitwatch") / "runs"
-"""Where runs go when no directory is named, under the current one; `jitwatch report` looks there for the latest."""
+from jitwatch.rundir import RUNS_DIR
 
 BOOTSTRAP = Path(jitwatch.__file__).resolve().parent / "bootstrap"
 
@@ -35,15 +33,15 @@ class Run:
     def create(cls, directory: Path | None, command: list[str], target: str | None, execute: bool) -> Run:
         """Make the run directory and write its first ``run.json``. Raises JitwatchError when it cannot be written."""
         if directory is None:
-            directory = RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+            directory = RUNS_DIR / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         elif directory.is_dir() and any(directory.iterdir()):
             raise JitwatchError(f"{directory} is not empty: name a new directory with --out, or delete it")
         try:
             (directory / events.EVENTS_DIR).mkdir(parents=True, exist_ok=True)
             run = cls(directory.resolve(), command, target, execute)
             run.write()
-            if directory.parent == RUNS:
-                (RUNS.parent / ".gitignore").write_text("*\n")
+            if directory.parent == RUNS_DIR:
+                (RUNS_DIR.parent / ".gitignore").write_text("*\n")
         except OSError as error:
             reason = error.strerror or error
             raise JitwatchError(

@@ -29,6 +29,7 @@ from jitwatch.rundir.records import (
 )
 
 __all__ = [
+    "RUNS_DIR",
     "Kernel",
     "Miss",
     "Notice",

@@ -24,11 +24,12 @@ import triton
 from jitwatch.errors import JitwatchError
 from jitwatch.kernels.fused_moe import grouped, launcher, reference
 from jitwatch.kernels.fused_moe.experts import Experts, Scheme
-from jitwatch.kernels.fused_moe.measure import capture, replay_seconds, routings
+from jitwatch.kernels.fused_moe.measure import capture, routings
 from jitwatch.kernels.fused_moe.problem import MODELS, Shape, make_experts
 from jitwatch.kernels.fused_moe.table import Table
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan
 from jitwatch.kernels.fused_moe.tune import TOKENS, Job, compile_all
+from jitwatch.kernels.timing import replay_seconds
 
 Call = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """``call(x, topk_ids, topk_weights)``."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from jitwatch.kernels.fused_moe.problem import Shape, make_routing
+from jitwatch.kernels.timing import replay_seconds
 
 Routing = tuple[torch.Tensor, torch.Tensor]
 
@@ -33,16 +34,6 @@ def capture(calls: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
             call()
     graph.replay()
     return graph
-
-
-def replay_seconds(graph: torch.cuda.CUDAGraph) -> float:
-    """Device time of one replay."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    graph.replay()
-    end.record()
-    end.synchronize()
-    return float(start.elapsed_time(end)) * 1e-3
 
 
 def microseconds(calls: Sequence[Callable[[], object]], replays: int = 10) -> float:

@@ -27,6 +27,7 @@ import triton
 from jitwatch.errors import JitwatchError
 from jitwatch.kernels.rope_fp8_quant import before, kernel, launcher
 from jitwatch.kernels.rope_fp8_quant.problem import make_cache, make_problem, moved_bytes, same_bytes
+from jitwatch.kernels.timing import replay_seconds
 
 FORMS: dict[str, launcher.Launch] = {"before": before.launch, "kernel": kernel.launch}
 
@@ -53,17 +54,6 @@ def capture(launches: Sequence[Callable[[], object]]) -> torch.cuda.CUDAGraph:
             launch()
     graph.replay()
     return graph
-
-
-def replay_seconds(graph: torch.cuda.CUDAGraph) -> float:
-    """Device time of one replay."""
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    graph.replay()
-    end.record()
-    end.synchronize()
-    seconds: float = start.elapsed_time(end) * 1e-3
-    return seconds
 
 
 def copy_bandwidth(values: int = 1 << 30) -> float:
