@@ -168,9 +168,9 @@ def prepare_kernel(
 class Alignment:
     """Slots in the order of their experts, and the blocks they make up. Sizes follow from M, k, E, BLOCK_M."""
 
-    slots: torch.Tensor
-    """int32 [M * k]: slot numbers; what lies past the blocks' slots is not written."""
-    table: torch.Tensor
+    slots: torch.Tensor | None
+    """int32 [M * k]: slot numbers; what lies past the blocks' slots is not written. None: each slot is a block."""
+    table: torch.Tensor | None
     """int32 [1 + 3 * most blocks]: how many blocks, then expert, first place in ``slots`` and rows of each."""
     most_blocks: int
 

@@ -183,7 +183,10 @@ def main() -> None:
     args = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("bench: no CUDA device here; run it on a machine with one")
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton.__version__}")
+    fbgemm = "with" if grouped.load_fbgemm() else "without"
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Triton {triton.__version__}, {fbgemm} FBGEMM"
+    )
     table, scheme = Table.load(args.table), Scheme(args.scheme)
     models = args.models.split(",")
     wanted = [int(word) for word in args.tokens.split(",")]

@@ -30,11 +30,17 @@ def few_rows(scheme: Scheme, block_m: int) -> Iterator[Tile]:
     depths = {Scheme.PLAIN: (64, 128), Scheme.BLOCK: (128,)}.get(scheme, (128, 256))
     engines = (False, True) if block_m == 16 else (False,)
     for block_n, block_k, stages, bulk in itertools.product((64, 128), depths, (3, 5), engines):
-        # Triton 3.6 to 3.7 refuse fp8 of 256 by the copy engine when it is to be added up in fp32 in between.
+        # Four stages of 256 by the copy engine were slower wherever the other three were tried.
         if not (bulk and block_k == 256):
             yield Tile(block_n, block_k, 4, stages, swap_ab=True, bulk=bulk)
     for block_n, block_k in itertools.product((32, 64, 128), depths):
         yield Tile(block_n, block_k, 4, 4)
+    if scheme is Scheme.PLAIN:
+        # bf16 has no slow path below 64 rows, so that its sides need no swapping: tried as widely as fp8's swapped.
+        yield from (
+            Tile(block_n, 256, 4, stages) for block_n, stages in ((32, 3), (64, 2), (64, 3), (128, 2))
+        )
+        yield from (Tile(block_n, 128, 4, stages) for block_n, stages in ((64, 3), (64, 6), (128, 3)))
 
 
 def many_rows(scheme: Scheme, block_m: int) -> Iterator[Tile]:

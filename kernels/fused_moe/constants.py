@@ -87,24 +87,25 @@ class Layer:
         }
 
     def gate_up(self, plan: Plan) -> Constants:
-        """Constants of the first GEMM. Raises JitwatchError for a tile that cannot add up as exactly as asked."""
-        tile = plan.gate_up
-        if tile.bulk and tile.swap_ab and self.quantized and self.accumulation is Accumulation.EXACT:
-            # Triton 3.6 to 3.7 multiply the copy engine's two halves in pieces of 32 products, too short to be
-            # promoted: no add.f32 is left, and the error was 9.6e-3 where such tiles without it have 4e-3.
+        """Constants of the first GEMM. Raises JitwatchError for a plan that needs scales found before it."""
+        if plan.direct and self.quantizes_between:
             raise JitwatchError(
-                f"gate_up tile {tile}: swapped and by the copy engine it adds up fast; set bulk=False"
+                f"plan {plan}: direct, a layer finds no dynamic scales ({self.scheme.value}); set direct=False"
             )
         return {
             "TOP_K": self.top_k,
             "MAPPED": self.mapped,
             "PER_CHANNEL": self.gate_up_per_channel,
-            **self.product(plan.block_m, plan.gate_up),
+            **self.product(plan, plan.gate_up),
         }
 
     def down(self, plan: Plan) -> Constants:
         """Constants of the second GEMM."""
-        return {"PER_CHANNEL": self.down_per_channel, **self.product(plan.block_m, plan.down)}
+        return {
+            "MAPPED": self.mapped,
+            "PER_CHANNEL": self.down_per_channel,
+            **self.product(plan, plan.down),
+        }
 
     def down_by_token(self, plan: Plan) -> Constants:
         """Constants of the second GEMM that sums."""
@@ -123,23 +124,30 @@ class Layer:
             **self.shared(),
         }
 
-    def product(self, block_m: int, tile: Tile) -> dict[str, int | str | bool]:
+    def product(self, plan: Plan, tile: Tile) -> dict[str, int | str | bool]:
         """Constants that both GEMMs have."""
         return {
             "HIDDEN": self.hidden,
             "INNER": self.inner,
             "SCHEME": self.scheme.value,
-            "BLOCK_M": block_m,
+            "BLOCK_M": plan.block_m,
             "BLOCK_N": tile.block_n,
             "BLOCK_K": tile.block_k,
             "GROUP_M": tile.group_m,
             "SWAP_AB": tile.swap_ab,
-            "PROMOTE": min(self.accumulation.value, tile.block_k) if self.quantized else 0,
+            "PROMOTE": self.promote(tile),
             "BULK": tile.bulk,
+            "DIRECT": plan.direct,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **self.shared(),
         }
+
+    def promote(self, tile: Tile) -> int:
+        """Products that are added up in the matrix unit at a time, in whole steps; 0 for all."""
+        if not self.quantized or self.accumulation is Accumulation.FAST:
+            return 0
+        return int(triton.cdiv(self.accumulation.value, tile.block_k)) * tile.block_k
 
     def quantize(self) -> Constants:
         """Constants of the launch between the GEMMs."""

@@ -6,7 +6,9 @@ multiply fp8 natively and add up in the matrix unit's register. Plain bf16 and p
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import triton
@@ -50,8 +52,20 @@ class GroupedWeights:
 
 
 def fbgemm_available() -> bool:
-    """Whether FBGEMM's grouped GEMMs are loaded: ``import fbgemm_gpu.experimental.gen_ai`` does."""
+    """Whether FBGEMM's grouped GEMMs are loaded: ``import fbgemm_gpu.experimental.gen_ai`` does, as `load_fbgemm`."""
     return hasattr(torch.ops.fbgemm, "f8f8bf16_rowwise_grouped_stacked")
+
+
+def load_fbgemm() -> bool:
+    """Load FBGEMM's grouped GEMMs where fbgemm-gpu-genai is installed; whether they are there.
+
+    Its library alone: the package around it asks for others that the grouped GEMMs do without.
+    """
+    package = importlib.util.find_spec("fbgemm_gpu")
+    for place in package.submodule_search_locations or () if package else ():
+        for library in Path(place).glob("experimental/gen_ai/fbgemm_gpu_experimental_gen_ai*.so"):
+            torch.ops.load_library(library)
+    return fbgemm_available()
 
 
 def multiply(

@@ -1,8 +1,11 @@
 """The two grouped GEMMs and the sum over a token's experts, one variant a tile whatever the number of tokens.
 
-Nothing that follows from the number of tokens is an argument: how many blocks there are, and which slots are in
-them, is read from the alignment's table. Both GEMMs can swap the sides of the product: Hopper's wgmma takes 64 rows
-on its left, which a handful of tokens does not have, but the weights always do.
+Nothing that follows from the number of tokens is a specialised argument: how many blocks there are, and which slots
+are in them, is read from the alignment's table. With ``DIRECT`` there is no table and each slot is a block of its own:
+where there are few, a launch less is worth more than what the reading of an expert twice costs.
+
+Both GEMMs can swap the sides of the product: Hopper's wgmma takes 64 rows on its left, which a handful of tokens does
+not have, but the weights always do.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ def gate_up_kernel(
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
     BULK: tl.constexpr,
+    DIRECT: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
     """inner[slot] = silu(x @ gate.T) * (x @ up.T), the first GEMM and what follows it.
@@ -66,7 +70,7 @@ def gate_up_kernel(
     program = tl.program_id(0)
     within = tl.arange(0, BLOCK_N)
     if OVERLAP:
-        if prefetch > 0:
+        if prefetch > 0 and not DIRECT:
             # The alignment is not there yet, but who is asked for is: that slot's expert is somebody's.
             asked = local_expert(ids_ptr, map_ptr, program // COLUMNS, program // COLUMNS < num_slots, MAPPED)
             if asked < NO_EXPERT:
@@ -76,11 +80,14 @@ def gate_up_kernel(
                 prefetch_rows(start, prefetch, BLOCK_N)
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
-    blocks = tl.load(table_ptr)
+    blocks = num_slots if DIRECT else tl.load(table_ptr)
     if program >= blocks * COLUMNS:
         return
     block, column = tile_of(program, blocks, COLUMNS, GROUP_M)
-    expert, slot, live = read_block(table_ptr, slots_ptr, block, BLOCK_M)
+    expert, slot, live = read_block(table_ptr, slots_ptr, ids_ptr, map_ptr, block, MAPPED, BLOCK_M, DIRECT)
+    if DIRECT:
+        if expert >= NO_EXPERT:
+            return
     token = slot // TOP_K
     row = tl.minimum(column * HALF + within % HALF, INNER - 1) + within // HALF * INNER
     HIDDEN_GROUPS: tl.constexpr = (HIDDEN + GROUP - 1) // GROUP
@@ -96,6 +103,7 @@ def gate_up_kernel(
         weight_scale_ptr + (expert * ROW_GROUPS + row // GROUP) * HIDDEN_GROUPS
         if SCHEME == BLOCK_SCALES
         else row,
+        x_scale_ptr,
         HIDDEN,
         BLOCK_M,
         BLOCK_N,
@@ -104,6 +112,7 @@ def gate_up_kernel(
         SWAP_AB,
         PROMOTE,
         BULK,
+        DIRECT and SCHEME == TENSOR_SCALES,
     )
     if SWAP_AB:
         gate, up = tl.split(tl.permute(tl.reshape(acc, (2, HALF, BLOCK_M)), (2, 1, 0)))
@@ -123,7 +132,7 @@ def gate_up_kernel(
     tl.store(out, inner.to(inner_ptr.dtype.element_ty), mask=live[:, None] & (at < INNER)[None, :])
 
 
-@triton.jit(do_not_specialize=["topk_weights_ptr", "prefetch"])
+@triton.jit(do_not_specialize=["topk_weights_ptr", "ids_ptr", "map_ptr", "num_slots", "prefetch"])
 def down_kernel(
     inner_ptr,
     inner_scale_ptr,
@@ -134,11 +143,15 @@ def down_kernel(
     topk_weights_ptr,
     slots_ptr,
     table_ptr,
+    ids_ptr,
+    map_ptr,
+    num_slots: tl.int32,
     prefetch: tl.int32,
     HIDDEN: tl.constexpr,
     INNER: tl.constexpr,
     SCHEME: tl.constexpr,
     PER_CHANNEL: tl.constexpr,
+    MAPPED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -146,17 +159,21 @@ def down_kernel(
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
     BULK: tl.constexpr,
+    DIRECT: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
     """out[slot] = weight[slot] * (inner[slot] @ down.T), the second GEMM."""
     COLUMNS: tl.constexpr = (HIDDEN + BLOCK_N - 1) // BLOCK_N
     program = tl.program_id(0)
     # No need to wait yet: the first GEMM waited for the alignment before it let this launch start.
-    blocks = tl.load(table_ptr)
+    blocks = num_slots if DIRECT else tl.load(table_ptr)
     if program >= blocks * COLUMNS:
         return
     block, column = tile_of(program, blocks, COLUMNS, GROUP_M)
-    expert, slot, live = read_block(table_ptr, slots_ptr, block, BLOCK_M)
+    expert, slot, live = read_block(table_ptr, slots_ptr, ids_ptr, map_ptr, block, MAPPED, BLOCK_M, DIRECT)
+    if DIRECT:
+        if expert >= NO_EXPERT:
+            return
     at = column * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.minimum(at, HIDDEN - 1)
     weight_rows = weight_ptr + expert * (HIDDEN * INNER) + row * INNER
@@ -178,6 +195,7 @@ def down_kernel(
         weight_scale_ptr + (expert * ROW_GROUPS + row // GROUP) * INNER_GROUPS
         if SCHEME == BLOCK_SCALES
         else row,
+        inner_scale_ptr,
         INNER,
         BLOCK_M,
         BLOCK_N,
@@ -186,6 +204,7 @@ def down_kernel(
         SWAP_AB,
         PROMOTE,
         BULK,
+        False,
     )
     if SWAP_AB:
         acc = tl.trans(acc)

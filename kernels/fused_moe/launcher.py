@@ -86,9 +86,12 @@ class Run:
         return int(self.topk_ids.numel())
 
     def launch(self, out: torch.Tensor) -> None:
-        """Four launches, or three by token; the dynamic schemes quantize between the GEMMs, in one more."""
-        aligned = Alignment.empty(self.slots, self.experts.count, self.plan.block_m, self.x.device)
-        rows, scale = self.prepare(aligned)
+        """Four launches; three by token, and one less direct. Dynamic schemes quantize between the GEMMs in another."""
+        if self.plan.direct:
+            aligned, rows, scale = Alignment(None, None, self.slots), self.x, self.experts.input_scale
+        else:
+            aligned = Alignment.empty(self.slots, self.experts.count, self.plan.block_m, self.x.device)
+            rows, scale = self.prepare(aligned)
         inner, inner_scale = self.gate_up(aligned, rows, scale), self.experts.inner_scale
         if self.layer.quantizes_between:
             inner, inner_scale = self.quantize(inner)
@@ -161,6 +164,9 @@ class Run:
             self.topk_weights,
             aligned.slots,
             aligned.table,
+            self.topk_ids,
+            self.expert_map,
+            self.slots,
             prefetched(self.plan.down, self.experts.down),
             **self.layer.down(self.plan),
         )

@@ -6,6 +6,8 @@ import triton
 import triton.language as tl
 
 from jitwatch.kernels.fused_moe import experts
+from jitwatch.kernels.fused_moe.alignment import local_expert
+from jitwatch.kernels.fused_moe.quantize import as_fp8
 
 GROUP = tl.constexpr(experts.GROUP)
 PLAIN = tl.constexpr(experts.Scheme.PLAIN.value)
@@ -24,14 +26,10 @@ def tile_of(program, blocks, COLUMNS: tl.constexpr, GROUP_M: tl.constexpr):
 
 
 @triton.jit
-def multiply(activations, weights, acc, SWAP_AB: tl.constexpr, PROMOTE: tl.constexpr):
-    """Multiply [BLOCK_M, BLOCK_K] by [BLOCK_N, BLOCK_K] transposed; with ``SWAP_AB`` the result is transposed.
-
-    ``PROMOTE``: fp8 products that Hopper's matrix unit may add up in its own, shorter register before they are
-    added in fp32; 0 leaves all of them to it.
-    """
+def multiply(activations, weights, acc, SWAP_AB: tl.constexpr):
+    """Multiply [BLOCK_M, BLOCK_K] by [BLOCK_N, BLOCK_K] transposed; with ``SWAP_AB`` the result is transposed."""
     left, right = (weights, activations.T) if SWAP_AB else (activations, weights.T)
-    return tl.dot(left, right, acc, max_num_imprecise_acc=PROMOTE if PROMOTE > 0 else None)
+    return tl.dot(left, right, acc)
 
 
 @triton.jit
@@ -62,6 +60,7 @@ def accumulate(
     line,
     activation_scale_rows,
     weight_scale_rows,
+    input_scale_ptr,
     DEPTH: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -70,18 +69,31 @@ def accumulate(
     SWAP_AB: tl.constexpr,
     PROMOTE: tl.constexpr,
     BULK: tl.constexpr,
+    QUANTIZE: tl.constexpr,
 ):
     """Sum the product over ``DEPTH``; fp32 [BLOCK_M, BLOCK_N], transposed with ``SWAP_AB``.
 
     Arguments are pointers to the start of rows. With ``BULK`` the copy engine fetches the weights by their
     descriptor, from ``plane`` and ``line`` on. In the block scheme each step's scales are applied to it.
+    ``QUANTIZE``: the activations are not fp8 yet; the scale at ``input_scale_ptr`` makes them so.
+
+    ``PROMOTE``: fp8 products, whole steps of them, that Hopper's matrix unit may add up in its own, shorter register
+    before they are added in fp32; 0 leaves all of them to it. Not by ``tl.dot``'s own means: what Triton 3.6 to 3.7
+    make of ``max_num_imprecise_acc`` reads the unit's registers while it works, and ptxas then waits at each product
+    ("warpgroup.wait is injected").
     """
+    PROMOTES: tl.constexpr = PROMOTE > 0 and PROMOTE < DEPTH
     acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAP_AB else (BLOCK_M, BLOCK_N), tl.float32)
+    promoted = acc
+    if QUANTIZE:
+        input_scale = tl.load(input_scale_ptr)
     for start in range(0, DEPTH, BLOCK_K):
         at = start + tl.arange(0, BLOCK_K)
         inside = (at < DEPTH)[None, :]
         rows_inside = live[:, None] if DEPTH % BLOCK_K == 0 else live[:, None] & inside
         activations = tl.load(activation_rows[:, None] + at[None, :], mask=rows_inside, other=0.0)
+        if QUANTIZE:
+            activations = as_fp8(activations.to(tl.float32) / input_scale)
         if BULK:
             weights = tl.reshape(weight_descriptor.load([plane, line, start]), (BLOCK_N, BLOCK_K))
         elif DEPTH % BLOCK_K == 0:
@@ -91,14 +103,18 @@ def accumulate(
         if SCHEME == BLOCK_SCALES:
             activation_scale = tl.load(activation_scale_rows + start // GROUP, mask=live, other=0.0)
             weight_scale = tl.load(weight_scale_rows + start // GROUP)
-            step = multiply(activations, weights, tl.zeros_like(acc), SWAP_AB, 0)
+            step = multiply(activations, weights, tl.zeros_like(acc), SWAP_AB)
             if SWAP_AB:
                 acc += step * weight_scale[:, None] * activation_scale[None, :]
             else:
                 acc += step * activation_scale[:, None] * weight_scale[None, :]
         else:
-            acc = multiply(activations, weights, acc, SWAP_AB, PROMOTE)
-    return acc
+            acc = multiply(activations, weights, acc, SWAP_AB)
+            if PROMOTES:
+                if (start + BLOCK_K) % PROMOTE == 0:
+                    promoted += acc
+                    acc = tl.zeros_like(acc)
+    return promoted + acc if PROMOTES else acc
 
 
 @triton.jit
@@ -120,10 +136,25 @@ def load_row_scale(scale_ptr, row, live, SCHEME: tl.constexpr):
 
 
 @triton.jit
-def read_block(table_ptr, slots_ptr, block, BLOCK_M: tl.constexpr):
-    """Expert of a block, its slots, and which of ``BLOCK_M`` rows hold one."""
-    expert = tl.load(table_ptr + 1 + 3 * block).to(tl.int64)
-    first = tl.load(table_ptr + 2 + 3 * block)
-    live = tl.arange(0, BLOCK_M) < tl.load(table_ptr + 3 + 3 * block)
-    slot = tl.load(slots_ptr + first + tl.arange(0, BLOCK_M), mask=live, other=0)
+def read_block(
+    table_ptr,
+    slots_ptr,
+    ids_ptr,
+    map_ptr,
+    block,
+    MAPPED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    DIRECT: tl.constexpr,
+):
+    """Expert of a block (or ``NO_EXPERT``), its slots, and which of ``BLOCK_M`` rows hold one."""
+    row = tl.arange(0, BLOCK_M)
+    if DIRECT:
+        expert = local_expert(ids_ptr, map_ptr, block, block >= 0, MAPPED).to(tl.int64)
+        live = row < 1
+        slot = tl.where(live, block, 0)
+    else:
+        expert = tl.load(table_ptr + 1 + 3 * block).to(tl.int64)
+        first = tl.load(table_ptr + 2 + 3 * block)
+        live = row < tl.load(table_ptr + 3 + 3 * block)
+        slot = tl.load(slots_ptr + first + row, mask=live, other=0)
     return expert, slot, live

@@ -164,4 +164,5 @@ def plan_from_json(body: dict[str, Any] | None) -> Plan | None:
     """A plan, or none."""
     if body is None:
         return None
-    return Plan(body["block_m"], Tile(**body["gate_up"]), Tile(**body["down"]), body["by_token"])
+    tiles = {name: Tile(**body[name]) for name in ("gate_up", "down")}
+    return Plan(**{**body, **tiles})

@@ -15,7 +15,7 @@ class Accumulation(enum.Enum):
     """
 
     FAST = 0
-    EXACT = 128
+    EXACT = 512
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,13 @@ class Plan:
     down: Tile
     by_token: bool = False
     """Whether the second GEMM works on one token at a time and sums its experts itself; for very few tokens."""
+    direct: bool = False
+    """Whether each slot is a block of its own, and no launch aligns; plain or static scheme, for very few tokens."""
 
     def __str__(self) -> str:
         by_token = " by token" if self.by_token else ""
-        return f"block_m {self.block_m} | gate_up {self.gate_up} | down{by_token} {self.down}"
+        direct = " direct" if self.direct else ""
+        return f"block_m {self.block_m}{direct} | gate_up {self.gate_up} | down{by_token} {self.down}"
 
 
 def rows_per_expert(tokens: int, top_k: int, experts: int) -> float:

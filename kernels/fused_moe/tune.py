@@ -42,11 +42,18 @@ TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048)
 BY_TOKEN_TOKENS = 8
 """Most tokens at which the second GEMM is tried by token: beyond, experts are shared by too many."""
 
+DIRECT_SLOTS = 64
+"""Most slots at which they are tried without being aligned: beyond, too many experts would be read twice."""
+
 PREFETCH_TOKENS = 64
 """Most tokens at which weights are tried to be fetched early: beyond, a launch is long against what that saves."""
 
 WHOLE_ROW = 1 << 16
 """As many bytes of a row as it has."""
+
+
+DIRECT_SCHEMES = (Scheme.PLAIN, Scheme.TENSOR)
+"""Schemes whose scales need not be found beforehand."""
 
 
 def fastest(timer: Timer, tiles: Sequence[Tile], count: int) -> list[Tile]:
@@ -78,10 +85,12 @@ def promising(trial: Trial, swapped: bool) -> Iterator[Plan]:
             yield from (Plan(block_m, ups[0], tile, True) for tile in token_tiles)
 
 
-def prefetching(plan: Plan, tokens: int) -> Iterator[Plan]:
-    """The plan, and with weights fetched early."""
+def variations(plan: Plan, trial: Trial) -> Iterator[Plan]:
+    """The plan, with each slot a block of its own, and with weights fetched early."""
     yield plan
-    if tokens > PREFETCH_TOKENS:
+    if trial.tokens * trial.shape.top_k <= DIRECT_SLOTS and trial.experts.scheme in DIRECT_SCHEMES:
+        yield replace(plan, direct=True)
+    if trial.tokens > PREFETCH_TOKENS:
         return
     for up, down in ((0, WHOLE_ROW), (1024, WHOLE_ROW), (WHOLE_ROW, WHOLE_ROW)):
         yield replace(
@@ -96,7 +105,7 @@ def search(trial: Trial) -> tuple[Result, ...]:
         tried = [
             (trial.whole(variation), variation)
             for plan in promising(trial, swapped)
-            for variation in prefetching(plan, trial.tokens)
+            for variation in variations(plan, trial)
         ]
         if tried:
             time_taken, plan = min(tried, key=lambda pair: pair[0])
@@ -123,11 +132,9 @@ def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Seque
     """One plan for each tile that a search at these numbers of tokens may try."""
     rows = [rows_per_expert(count, shape.top_k, shape.experts) for count in tokens]
     heights = sorted({height for own in rows for height in candidates.heights(own)})
-    plans = [
-        Plan(height, replace(tile, bulk=tile.bulk and not tile.swap_ab), tile)
-        for height in heights
-        for tile in candidates.tiles(scheme, height)
-    ]
+    plans = [Plan(height, tile, tile) for height in heights for tile in candidates.tiles(scheme, height)]
+    if min(tokens) * shape.top_k <= DIRECT_SLOTS and scheme in DIRECT_SCHEMES:
+        plans += [replace(plan, direct=True) for plan in plans if plan.block_m == heights[0]]
     if min(tokens) <= BY_TOKEN_TOKENS:
         some = candidates.tiles(scheme, heights[0])[0]
         plans += [Plan(heights[0], some, tile, True) for tile in candidates.token_tiles(scheme)]
@@ -211,6 +218,7 @@ def main() -> None:
         for model in args.models.split(",")
         for scheme in args.schemes.split(",")
     ]
+    print("FBGEMM " + ("is measured too" if grouped.load_fbgemm() else "is not installed: not measured"))
     table = start(args.out)
     compile_all([job for layer in asked for job in jobs(*layer, tokens)], args.processes)
     tune(table, args.out, asked, tokens)

@@ -54,10 +54,9 @@ def reachable(layer: Layer, most_tokens: int, choose: Choose) -> dict[tuple[Plan
 
 def of_plan(layer: Layer, plan: Plan, chunks: Chunks) -> list[Variant]:
     """The variants of one call's launches."""
-    launches: list[tuple[str, Constants]] = [
-        ("prepare_kernel", layer.prepare(plan, chunks)),
-        ("gate_up_kernel", layer.gate_up(plan)),
-    ]
+    launches: list[tuple[str, Constants]] = [("gate_up_kernel", layer.gate_up(plan))]
+    if not plan.direct:
+        launches.insert(0, ("prepare_kernel", layer.prepare(plan, chunks)))
     if plan.by_token:
         launches.append(("down_by_token_kernel", layer.down_by_token(plan)))
     else:

@@ -41,6 +41,7 @@ class Case:
     """Some choices are -1."""
     fast: bool = False
     by_token: bool = False
+    direct: bool = False
     before: bool = False
     """The form that recompiles."""
     grouped: bool = False
@@ -54,7 +55,7 @@ class Case:
     def plan(self) -> Plan:
         """The plan that it runs."""
         tile = Tile(self.block_n, self.block_k, 4, 3, self.group_m, self.swap)
-        return Plan(self.block_m, tile, tile, self.by_token)
+        return Plan(self.block_m, tile, tile, self.by_token, self.direct)
 
 
 def tolerance(case: Case) -> float:

@@ -35,13 +35,13 @@ from tests.kernels.moe_variants import unwritten_experts
 def ptx(jit):
     return list(jit.device_caches[0][0].values())[-1].asm["ptx"]
 
-shape = Shape(2, 2, 512, 256)
-for scheme, block_m, tile, exact, by_token in json.loads(sys.argv[1]):
+shape = Shape(2, 2, 1024, 768)
+for scheme, block_m, tile, exact, by_token, direct in json.loads(sys.argv[1]):
     experts = unwritten_experts(shape, Scheme(scheme))
     layer = layer_of(experts, 2, False, Accumulation.EXACT if exact else Accumulation.FAST, True)
-    x = torch.empty(3, 512, dtype=torch.bfloat16)
+    x = torch.empty(3, shape.hidden, dtype=torch.bfloat16)
     ids, weights = torch.zeros(3, 2, dtype=torch.int32), torch.zeros(3, 2)
-    plan = Plan(block_m, Tile(**tile), Tile(**tile), by_token)
+    plan = Plan(block_m, Tile(**tile), Tile(**tile), by_token, direct)
     launcher.Run(x, experts, ids, weights, None, plan, layer).launch(torch.empty_like(x))
     second = token_kernel.down_by_token_kernel if by_token else kernel.down_kernel
     print(json.dumps([ptx(kernel.gate_up_kernel), ptx(second)]))
@@ -50,18 +50,24 @@ for scheme, block_m, tile, exact, by_token in json.loads(sys.argv[1]):
 FEW = {"block_n": 64, "block_k": 128, "warps": 4, "stages": 3}
 WIDE = {"block_n": 128, "block_k": 128, "warps": 4, "stages": 3, "group_m": 8}
 
+SWAPPED = {**FEW, "swap_ab": True}
+
 LAUNCHES = {
-    "swapped": ["fp8-tensor", 16, {**FEW, "swap_ab": True}, False, False],
-    "swapped, exact": ["fp8-tensor", 16, {**FEW, "swap_ab": True}, True, False],
-    "not swapped": ["fp8-tensor", 16, FEW, True, False],
-    "64 rows": ["fp8-tensor", 64, WIDE, False, False],
-    "copy engine": ["fp8-tensor", 16, {**FEW, "swap_ab": True, "bulk": True}, False, False],
-    "copy engine, 64 rows": ["fp8-tensor", 64, {**WIDE, "bulk": True}, False, False],
-    "copy engine, 64 rows, exact": ["fp8-tensor", 64, {**WIDE, "bulk": True}, True, False],
-    "by token": ["fp8-tensor", 16, FEW, True, True],
-    "per token": ["fp8-token", 16, {**FEW, "swap_ab": True}, True, False],
-    "blocks": ["fp8-block", 16, {**FEW, "swap_ab": True}, True, False],
-    "bf16 swapped": ["plain", 16, {**FEW, "swap_ab": True}, True, False],
+    "swapped": ["fp8-tensor", 16, SWAPPED, False, False, False],
+    "swapped, exact": ["fp8-tensor", 16, SWAPPED, True, False, False],
+    "not swapped": ["fp8-tensor", 16, FEW, True, False, False],
+    "64 rows": ["fp8-tensor", 64, WIDE, False, False, False],
+    "64 rows, exact": ["fp8-tensor", 64, WIDE, True, False, False],
+    "copy engine": ["fp8-tensor", 16, {**SWAPPED, "bulk": True}, False, False, False],
+    "copy engine, exact": ["fp8-tensor", 16, {**SWAPPED, "bulk": True}, True, False, False],
+    "copy engine, 64 rows": ["fp8-tensor", 64, {**WIDE, "bulk": True}, False, False, False],
+    "copy engine, 64 rows, exact": ["fp8-tensor", 64, {**WIDE, "bulk": True}, True, False, False],
+    "by token": ["fp8-tensor", 16, FEW, True, True, False],
+    "per token": ["fp8-token", 16, SWAPPED, True, False, False],
+    "blocks": ["fp8-block", 16, SWAPPED, True, False, False],
+    "bf16 swapped": ["plain", 16, SWAPPED, True, False, False],
+    "direct": ["fp8-tensor", 16, SWAPPED, False, False, True],
+    "direct, not swapped": ["fp8-tensor", 16, FEW, True, False, True],
 }
 
 
@@ -88,11 +94,13 @@ def additions(code: str) -> int:
 
 
 def test_without_swapped_sides_few_rows_of_fp8_are_multiplied_as_fp16(ptx: Ptx) -> None:
-    for code in (*ptx["not swapped"], ptx["by token"][1]):
+    for code in (*ptx["not swapped"], *ptx["direct, not swapped"], ptx["by token"][1]):
         assert products(code) == {"m16n8k16.row.col.f32.f16.f16.f32"}
 
 
-@pytest.mark.parametrize("launch", ["swapped", "swapped, exact", "copy engine", "per token", "blocks"])
+@pytest.mark.parametrize(
+    "launch", ["swapped", "swapped, exact", "copy engine", "per token", "blocks", "direct"]
+)
 def test_with_swapped_sides_fp8_is_multiplied_natively(launch: str, ptx: Ptx) -> None:
     for code in ptx[launch]:
         assert products(code) == {"m64n16k32.f32.e4m3.e4m3"}
@@ -108,29 +116,29 @@ def test_bf16_swapped_fills_the_64_rows_as_well(ptx: Ptx) -> None:
         assert products(code) == {"m64n16k16.f32.bf16.bf16"}
 
 
-def test_exact_accumulation_adds_each_steps_products_in_fp32(ptx: Ptx) -> None:
-    # 64 x 16 results over 128 threads are 8 each, added once a step of 128 products; the second GEMM's two steps are
-    # unrolled.
-    for fast, exact, steps in zip(ptx["swapped"], ptx["swapped, exact"], (1, 2), strict=True):
-        assert additions(exact) == additions(fast) + 8 * steps
+@pytest.mark.parametrize("launch", ["swapped", "64 rows", "copy engine", "copy engine, 64 rows"])
+def test_exact_accumulation_adds_a_tile_twice_in_fp32(launch: str, ptx: Ptx) -> None:
+    # Both GEMMs are deeper than the 512 products that are added up fast: a tile is added where a multiple of them is
+    # done, and once more at the end. 128 threads hold it.
+    tile = 64 * 16 if "64" not in launch else 128 * 64
+    for fast, exact in zip(ptx[launch], ptx[f"{launch}, exact"], strict=True):
+        assert additions(exact) - additions(fast) == 2 * tile // 128
 
 
-def test_the_copy_engine_leaves_64_rows_exact(ptx: Ptx) -> None:
-    for fast, exact in zip(ptx["copy engine, 64 rows"], ptx["copy engine, 64 rows, exact"], strict=True):
-        assert additions(exact) - additions(fast) in (
-            64,
-            128,
-        )  # 64 x 128 results over 128 threads, one or two steps
+def test_exact_accumulation_waits_for_the_matrix_unit_before_it_reads_its_registers(ptx: Ptx) -> None:
+    for code in ptx["64 rows, exact"]:
+        addition = code.index("add.f32")
+        wait = code.rindex("wgmma.wait_group.sync.aligned", 0, addition)
+        assert "wgmma.mma_async" not in code[wait:addition]
+        assert re.match(r"wgmma\.wait_group\.sync\.aligned \t?0", code[wait:])
 
 
-def test_a_first_gemm_that_cannot_add_up_exactly_is_refused() -> None:
-    experts = unwritten_experts(Shape(2, 2, 512, 256), Scheme.TENSOR)
-    tile = Tile(64, 128, 4, 3, swap_ab=True, bulk=True)
+def test_direct_refuses_scales_that_are_found_beforehand() -> None:
+    experts = unwritten_experts(Shape(2, 2, 512, 256), Scheme.TOKEN)
+    tile = Tile(64, 128, 4, 3, swap_ab=True)
     layer = layer_of(experts, 2, False, Accumulation.EXACT, True)
-    with pytest.raises(JitwatchError, match="set bulk=False"):
-        layer.gate_up(Plan(16, tile, tile))
-    assert layer.down(Plan(16, tile, tile))["BULK"]
-    assert layer_of(experts, 2, False, Accumulation.FAST, True).gate_up(Plan(16, tile, tile))["BULK"]
+    with pytest.raises(JitwatchError, match="set direct=False"):
+        layer.gate_up(Plan(16, tile, tile, direct=True))
 
 
 def test_the_copy_engine_fetches_the_weights_where_asked_to(ptx: Ptx) -> None:
@@ -141,6 +149,7 @@ def test_the_copy_engine_fetches_the_weights_where_asked_to(ptx: Ptx) -> None:
 
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_weights_are_fetched_early_before_the_wait_for_the_kernel_before(launch: str, ptx: Ptx) -> None:
-    for code in ptx[launch]:
+    # Direct, the first GEMM is the layer's first launch: what it would fetch is not known before the wait.
+    for code in ptx[launch][launch.startswith("direct") :]:
         assert code.index("cp.async.bulk.prefetch.L2") < code.index("griddepcontrol.wait")
         assert "ld.local" not in code

@@ -36,6 +36,12 @@ CASES = (
     Case("plain", 6, holes=True),
     *(Case(scheme, 2, by_token=True, swap=False, mapped=scheme == "plain") for scheme in SCHEMES),
     Case("fp8-token", 2, by_token=True, swap=False, per_channel=True, holes=True),
+    *(Case(scheme, 2, direct=True, mapped=scheme == "plain") for scheme in ("plain", "fp8-tensor")),
+    Case("fp8-tensor", 3, direct=True, swap=False, top_k=5, experts=7, holes=True),
+    Case("fp8-tensor", 2, direct=True, by_token=True, swap=False, mapped=True),
+    # 1,104 products are promoted twice, and then there are some left.
+    Case("fp8-tensor", 3, hidden=1104, inner=544),
+    Case("fp8-token", 3, hidden=1104, inner=544, swap=False, per_channel=True),
     *(
         Case(scheme, 7, before=True, swap=swap)
         for scheme in ("plain", "fp8-tensor")

@@ -46,6 +46,10 @@ KINDS = [
     Case("plain", 1, hidden=512, inner=384, block_k=64, dtype="fp16", holes=True),
     Case("plain", 1, hidden=512, inner=384, by_token=True, swap=False),
     Case("fp8-tensor", 1, hidden=512, inner=384, block_m=16, block_n=128, block_k=256, long_ids=True),
+    Case("fp8-tensor", 1, hidden=1536, inner=1040, block_n=128, block_k=256, top_k=4),
+    Case("fp8-tensor", 1, hidden=1024, inner=384, direct=True, top_k=8),
+    Case("fp8-tensor", 1, hidden=1040, inner=208, direct=True, swap=False, mapped=True, holes=True),
+    Case("plain", 1, hidden=512, inner=384, direct=True, block_k=64),
 ]
 """What is compiled; each meets a dozen numbers of tokens and experts, evenly routed and skewed."""
 
