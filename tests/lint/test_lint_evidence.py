@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from jitwatch.lint.evidence import Recording
 from tests.lint.conftest import Lint
-from tests.lint.sarif_subset import LOG
+from tests.sarif import sarif_run
 
 Write = Callable[..., Path]
 
@@ -124,9 +122,7 @@ def test_an_observed_recompile_is_suppressed_like_any_finding(here: Path, lint: 
 
 
 def test_sarif_carries_the_evidence(here: Path, lint: Lint) -> None:
-    log = json.loads(lint(*SELECT, "--profile", "run", "--format", "sarif").out)
-    jsonschema.validate(log, LOG)
-    first = log["runs"][0]["results"][0]
+    first = sarif_run(lint(*SELECT, "--profile", "run", "--format", "sarif").out)["results"][0]
     assert first["properties"]["evidence"]["recompiles"] > 0
 
 

@@ -1,18 +1,34 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema
 import pytest
 
 from jitwatch.lint.registry import all_rules
 from tests.lint.conftest import BAD, Lint
-from tests.lint.sarif_subset import LOG
+from tests.sarif import sarif_run, validator
 
 Write = Callable[..., Path]
+DEAD = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x, num_tokens, WIDTH: tl.constexpr):
+    tl.store(x + tl.program_id(0) * WIDTH + tl.arange(0, WIDTH), 0.0)
+"""
+LAUNCH = """\
+from kernels import fill
+
+
+def run(x):
+    fill[(x.shape[0],)](x, x.shape[0], WIDTH=64)
+"""
 SUPPRESSED = BAD.replace("\ndef", "  # jitwatch: ignore[JW006] next version\ndef")
 
 
@@ -20,10 +36,7 @@ SUPPRESSED = BAD.replace("\ndef", "  # jitwatch: ignore[JW006] next version\ndef
 def run(project: Write, lint: Lint) -> Callable[[dict[str, str]], dict[str, Any]]:
     def log_of(files: dict[str, str]) -> dict[str, Any]:
         project(files)
-        log = json.loads(lint("--no-cache", "--format", "sarif").out)
-        jsonschema.validate(log, LOG)
-        run: dict[str, Any] = log["runs"][0]
-        return run
+        return sarif_run(lint("--no-cache", "--format", "sarif").out)
 
     return log_of
 
@@ -31,10 +44,36 @@ def run(project: Write, lint: Lint) -> Callable[[dict[str, str]], dict[str, Any]
 Run = Callable[[dict[str, str]], dict[str, Any]]
 
 
-def test_the_schema_subset_rejects_what_the_standard_does_not_know() -> None:
-    for log in ({"version": "2.1.0"}, {"version": "2.1.0", "runs": [{"tool": {"driver": {"nam": "x"}}}]}):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(log, LOG)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tool": {"driver": {"nam": "x"}}},
+        {"results": [{"ruleId": "JW006"}]},
+        {"originalUriBaseIds": {"SRCROOT": {"uri": "file:///a b/"}}},
+        {
+            "results": [
+                {"message": {"text": "x"}, "suppressions": [{"kind": "inSource", "justification": None}]}
+            ]
+        },
+        {
+            "results": [
+                {"message": {"text": "x"}, "locations": [{"physicalLocation": {"region": {"startLine": 0}}}]}
+            ]
+        },
+    ],
+    ids=["key", "message", "uri", "justification", "line"],
+)
+def test_the_schema_rejects_what_the_standard_does_not_know(wrong: dict[str, Any]) -> None:
+    run = {"tool": {"driver": {"name": "jitwatch"}}, "results": []}
+    validator().validate({"version": "2.1.0", "runs": [run]})
+    with pytest.raises(jsonschema.ValidationError):
+        validator().validate({"version": "2.1.0", "runs": [run | wrong]})
+
+
+def test_nothing_found_is_an_empty_list_and_not_a_missing_one(run: Run) -> None:
+    log = run({"a.py": "x = 1\n"})
+    assert log["results"] == []
+    assert log["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
 
 def test_every_rule_is_described(run: Run) -> None:
@@ -72,6 +111,23 @@ def test_fingerprints_survive_lines_inserted_above_and_tell_twins_apart(run: Run
 def test_suppressed_results_are_kept_with_their_reason(run: Run) -> None:
     (result,) = run({"a.py": SUPPRESSED})["results"]
     assert result["suppressions"] == [{"kind": "inSource", "justification": "next version"}]
+    (result,) = run({"a.py": SUPPRESSED.replace(" next version", "")})["results"]
+    assert [each["kind"] for each in result["suppressions"]] == ["inSource"]
+
+
+def test_a_fix_in_several_files_names_each(run: Run) -> None:
+    log = run({"kernels.py": DEAD, "ops.py": LAUNCH})
+    (result,) = (each for each in log["results"] if each["ruleId"] == "JW004")
+    (fix,) = result["fixes"]
+    assert {each["artifactLocation"]["uri"] for each in fix["artifactChanges"]} == {"kernels.py", "ops.py"}
+
+
+@pytest.mark.parametrize("name", ["kernel/ядро 核.py", "a%20b#c?.py", "new\nline.py"])
+def test_a_path_of_any_characters_is_a_uri(run: Run, name: str) -> None:
+    (result,) = run({name: BAD})["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.isascii()
+    assert unquote(uri) == name
 
 
 def test_files_that_could_not_be_linted_are_notifications(run: Run) -> None:
@@ -88,7 +144,7 @@ def test_paths_are_relative_to_the_repository_not_to_the_working_folder(
     root = project({"sub/a.py": BAD})
     (root / ".git").mkdir()
     monkeypatch.chdir(root / "sub")
-    (run,) = json.loads(lint("--no-cache", "--format", "sarif").out)["runs"]
+    run = sarif_run(lint("--no-cache", "--format", "sarif").out)
     assert run["originalUriBaseIds"]["SRCROOT"]["uri"] == root.as_uri() + "/"
     location = run["results"][0]["locations"][0]["physicalLocation"]
     assert location["artifactLocation"]["uri"] == "sub/a.py"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-import jsonschema
 import pytest
 
 from jitwatch.report.formats import write_report
-from tests.lint.sarif_subset import LOG
 from tests.made_runs import MadeRun
+from tests.sarif import sarif_run
 
 
 def recompiling_run(path: Path, *, seconds: float = 0.1, site: int | None = 40) -> Path:
@@ -44,7 +43,7 @@ def test_a_run_without_recompiles_has_no_remarks(at_home: Path) -> None:
     run = MadeRun(at_home / "run")
     run.process().kernel("norm", "n").launch(16)
     assert written(run.path, "github") == ""
-    assert json.loads(written(run.path, "sarif"))["runs"][0]["results"] == []
+    assert sarif(run.path)["results"] == []
 
 
 def test_github_gets_a_warning_for_each_launch_and_cause_and_the_total(at_home: Path) -> None:
@@ -62,10 +61,7 @@ def test_github_gets_a_warning_for_each_launch_and_cause_and_the_total(at_home: 
 
 
 def sarif(path: Path) -> dict[str, Any]:
-    log = json.loads(written(path, "sarif"))
-    jsonschema.validate(log, LOG)
-    run: dict[str, Any] = log["runs"][0]
-    return run
+    return sarif_run(written(path, "sarif"))
 
 
 def test_sarif_names_the_rule_the_launch_and_the_cause(at_home: Path) -> None:
@@ -93,3 +89,14 @@ def test_a_launch_that_is_not_known_is_remarked_at_the_kernel(at_home: Path) -> 
     kernel.launch(16, site=None)
     kernel.launch(17, site=None)
     assert "file=/srv/app/kernels/norm.py,line=12::" in written(run.path, "github")
+
+
+def test_sarif_takes_a_path_of_any_characters(at_home: Path) -> None:
+    run = MadeRun(at_home / "run")
+    kernel = run.process().kernel("norm", "n", path="/srv/ядро 核/100%.py")
+    kernel.launch(16, site=None)
+    kernel.launch(17, site=None)
+    (result,) = sarif(run.path)["results"]
+    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.isascii()
+    assert unquote(uri) == "file:///srv/ядро 核/100%.py"
