@@ -141,7 +141,7 @@ class BodyAnalysis(Inlining):
 
     def _bind(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, ast.Name):
-            if target.id in self.initial:
+            if target.id in self.initial and target.id not in value.depends and not value.is_static:
                 self.roles[target.id] |= Role.REASSIGNED
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from jitwatch.source.dictionaries import spelled_out
 from jitwatch.source.facts import Fact
 from jitwatch.source.host import Host
 from jitwatch.source.model import Launch, LaunchValue
@@ -81,9 +82,9 @@ class LaunchFinder:
                 break
             positional.append(self._value(each, scope))
         keywords = [
-            (each.arg, self._value(each.value, scope))
-            for each in node.keywords
-            if each.arg and not (how in _METHODS and each.arg in ("grid", "warmup"))
+            (name, self._value(value, scope))
+            for name, value in _keywords(node, scope)
+            if not (how in _METHODS and name in ("grid", "warmup"))
         ]
         for name in dict.fromkeys(self._kernel_names(target, scope)):
             yield Launch(
@@ -115,6 +116,15 @@ class LaunchFinder:
     def _value(self, node: ast.expr, scope: Scope) -> LaunchValue:
         fact = self.host.value(node, scope)
         return launch_value(fact, self.text.segment(node), self.text, node)
+
+
+def _keywords(node: ast.Call, scope: Scope) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the keywords of a call, with those of the dictionaries that it spreads."""
+    for each in node.keywords:
+        if each.arg:
+            yield each.arg, each.value
+        else:
+            yield from spelled_out(each.value, scope).items()
 
 
 def launch_value(fact: Fact, written: str, text: SourceText, node: ast.expr) -> LaunchValue:

@@ -66,6 +66,8 @@ class Judgement:
     value: LaunchValue | None = None
     """The launch argument that shows it; None when the name or a heuristic does."""
     settled: Settled | None = None
+    replaced: bool = False
+    """The kernel shows it, loading a number of its own in its place on some paths."""
 
     @property
     def varies(self) -> bool:
@@ -81,6 +83,9 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     if not found and parameter.is_constexpr and _is_tuned(project, kernel):
         return Judgement(Origin.MODEL_CONSTANT, Cardinality.FEW)
     hinted = hint(parameter.name)
+    replaced = _is_replaced(parameter)
+    if replaced and hinted in (NameHint.NONE, NameHint.COUNT):
+        hinted = NameHint.DIMENSION
     lengths = [each for each in found if _is_length(each[1], hinted)]
     if lengths:
         launch, value = min(
@@ -93,10 +98,14 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
     alone = parameter.is_constexpr or (hinted is NameHint.COUNT and Role.LOOP in parameter.roles)
-    alone |= hinted is NameHint.WEAK_LENGTH and not project.launches_of(kernel)
+    alone |= hinted is NameHint.WEAK_LENGTH and all(
+        each.launch.starred for each in project.launches_of(kernel)
+    )
     weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and alone
     if hinted is NameHint.LENGTH or weakly:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
+    if replaced and hinted in LENGTH_HINTS and not known:
+        return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED, replaced=True)
     if hinted in _CONSTANTS:
         return Judgement(Origin.MODEL_CONSTANT, Cardinality.ONE)
     return Judgement(Origin.STRIDE if hinted is NameHint.STRIDE else Origin.UNKNOWN, Cardinality.FEW)
@@ -111,6 +120,13 @@ def _is_length(value: LaunchValue, hinted: NameHint) -> bool:
     if value.origin is Origin.LENGTH:
         return hinted is not NameHint.CONSTANT if not value.soft else hinted not in _CONSTANTS
     return value.origin is Origin.DIMENSION and hinted in LENGTH_HINTS
+
+
+def _is_replaced(parameter: Parameter) -> bool:
+    """Whether a kernel counts with it, or with a number that it loads, as for sequences of various lengths."""
+    counts = Role.LOOP | Role.DESCRIPTOR | Role.COMPARED | Role.STRIDE
+    on_some_paths = Role.REASSIGNED in parameter.roles and Role.OVERWRITTEN not in parameter.roles
+    return on_some_paths and bool(parameter.roles & counts)
 
 
 def _passed(project: Project, kernel: Kernel, name: str) -> Iterator[tuple[Launch, LaunchValue]]:

@@ -52,7 +52,8 @@ class Role(Flag):
     OVERWRITTEN = auto()
     """Is assigned before it is ever read: what the launch passed is dropped."""
     REASSIGNED = auto()
-    """Is replaced by a value of the kernel's own on some paths: ``if IS_VARLEN: T = eos - bos``."""
+    """Is replaced by a run-time value of the kernel's own on some paths: ``if IS_VARLEN: T = eos - bos``. A cast or a
+    multiple of it replaces nothing."""
     ASSUMED = auto()
     """Is named by ``tl.assume`` or ``tl.static_assert``, which emit no code."""
 
@@ -309,7 +310,7 @@ class Launch:
     positional: tuple[LaunchValue, ...]
     keywords: tuple[tuple[str, LaunchValue], ...]
     starred: bool = False
-    """A ``*args`` or ``**kwargs`` hides some arguments; ``positional`` ends before it."""
+    """A ``*args`` or ``**kwargs`` may hide some arguments; ``positional`` ends before it."""
 
 
 @dataclass(frozen=True)

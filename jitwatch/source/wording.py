@@ -25,6 +25,8 @@ def origin(judgement: Judgement) -> str:
     value = judgement.value
     if judgement.settled:
         return f" (`{_short(judgement.settled.text)}` in a heuristic)"
+    if judgement.replaced:
+        return " (the kernel loads one of its own in its place on some paths)"
     if value is None:
         return " (by its name)"
     root = value.hops[-1] if value.hops else ""

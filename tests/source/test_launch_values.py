@@ -180,3 +180,67 @@ def test_a_moving_slice_is_an_offset_and_a_leading_one_is_not() -> None:
         """
     )
     assert [value.offset for value in module.launches[0].positional] == [True, False, False, False, True]
+
+
+STARRED = """
+    @triton.jit
+    def kernel(x, n, B: tl.constexpr):
+        tl.store(x + n, 0)
+    def go(x, weight, others):
+        rows, columns = x.shape
+        {before}
+        kernel[(1,)](x, {star})
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "star"),
+    [
+        ("given = {'n': weight.shape[0]}", "**given"),
+        ("given = dict(n=columns, B=rows)", "**given"),
+        ("pass", "**{'n': 64}"),
+        ("given = {'n': rows}\n        given = others", "**given"),
+        ("given = {'n': rows}\n        given['n'] = 64", "**given"),
+        ("given = {'n': rows}\n        given.update(others)", "**given"),
+        ("given = {'n': rows, **others}", "**given"),
+        ("given = {'n': rows}\n        given |= others", "**given"),
+        ("given = {'n': rows}\n        adjust(given)", "**given"),
+        ("for given in others:\n            pass", "**given"),
+    ],
+)
+def test_a_dictionary_that_may_hold_something_else_shows_no_length(before: str, star: str) -> None:
+    assert not judged(STARRED.format(before=before, star=star), "n").varies
+
+
+@pytest.mark.parametrize(
+    ("before", "star"),
+    [
+        ("given = {'n': rows}", "**given"),
+        ("given = dict(n=rows, B=16)", "**given"),
+        ("given = dict(others, n=rows)", "**given"),
+        ("given = {**others, 'n': rows}", "**given"),
+        ("given = {'n': rows}\n        given['B'] = 16", "**given"),
+        ("inner = {'n': rows}\n        given = {**inner, 'B': 16}", "**given"),
+        ("pass", "**{'n': rows}"),
+        ("pass", "**dict(n=rows), B=16"),
+        ("given: dict = {'B': 16, 'n': rows}", "**given, num_warps=4"),
+    ],
+)
+def test_a_dictionary_spelled_out_shows_what_a_launch_passes(before: str, star: str) -> None:
+    source = STARRED.format(before=before, star=star)
+    assert judged(source, "n").varies
+    assert read(source).launches[0].starred
+
+
+@pytest.mark.parametrize(
+    ("launch", "varies"), [("kernel[(1,)](x, **others)", True), ("kernel[(1,)](x, B=4)", False)]
+)
+def test_a_letter_speaks_where_every_launch_hides_what_it_passes(launch: str, varies: bool) -> None:
+    source = f"""
+        @triton.jit
+        def kernel(x, T=8, B: tl.constexpr = 4):
+            tl.store(x + T, 0)
+        def go(x, others):
+            {launch}
+        """
+    assert judged(source, "T").varies == varies

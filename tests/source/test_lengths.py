@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from jitwatch.source.lengths import is_dead, is_opted_out
@@ -133,3 +135,69 @@ def test_a_kernel_that_moves_indices_has_no_width_to_lose(pointer: str, costs: b
         """
     )
     assert costs_width(found, found.parameters[1]) == costs
+
+
+@pytest.mark.parametrize(
+    ("statement", "costs"),
+    [
+        ("n = n.to(tl.int64)", True),
+        ("n = n * 2", True),
+        ("n = B * 2", True),
+        ("n = tl.load(ends) - tl.load(ends + 1)", False),
+    ],
+)
+def test_a_length_that_is_only_cast_keeps_the_divisibility_it_came_with(statement: str, costs: bool) -> None:
+    found = kernel(
+        f"""
+        @triton.jit
+        def kernel(values, ends, n, B: tl.constexpr, VARLEN: tl.constexpr):
+            if VARLEN:
+                {statement}
+            offsets = tl.arange(0, B)
+            tl.store(values + offsets, 0, mask=offsets < n)
+        """
+    )
+    assert costs_width(found, found.parameters[2]) == costs
+
+
+REPLACED = """
+    @triton.jit
+    def kernel(x, ends, {name}, B: tl.constexpr, FLAG: tl.constexpr):
+        if FLAG:
+            {statement}
+        for start in range(0, {name}, B):
+            tl.store(x + start, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "statement", "launch"),
+    [
+        ("extent", "extent = extent.to(tl.int64)", ""),
+        ("extent", "extent = B * 2", ""),
+        ("stride_b", "stride_b = tl.load(ends)", ""),
+        ("num_heads", "num_heads = tl.load(ends)", ""),
+        (
+            "extent",
+            "extent = tl.load(ends + 1) - tl.load(ends)",
+            "def go(x, ends):\n    kernel[(1,)](x, ends, 64)",
+        ),
+        ("extent", "extent = tl.load(ends)", "def go(x, weight):\n    kernel[(1,)](x, x, weight.shape[0])"),
+    ],
+)
+def test_what_is_replaced_by_no_loaded_number_or_is_known_otherwise_is_no_length(
+    name: str, statement: str, launch: str
+) -> None:
+    source = textwrap.dedent(REPLACED).format(name=name, statement=statement) + launch
+    assert not judged(source, name).varies
+
+
+@pytest.mark.parametrize(
+    "launch", ["", "def go(x, ends, wide):\n    wide = x.shape[1]\n    kernel[(1,)](x, ends, wide)"]
+)
+def test_what_a_loaded_number_replaces_for_each_sequence_is_a_length(launch: str) -> None:
+    statement = "start, end = tl.load(ends), tl.load(ends + 1)\n        extent = end - start"
+    source = textwrap.dedent(REPLACED).format(name="extent", statement=statement) + launch
+    found = judged(source, "extent")
+    assert found.varies
+    assert found.replaced != bool(launch)
