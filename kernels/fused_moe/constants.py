@@ -135,19 +135,13 @@ class Layer:
             "BLOCK_K": tile.block_k,
             "GROUP_M": tile.group_m,
             "SWAP_AB": tile.swap_ab,
-            "PROMOTE": self.promote(tile),
+            "PROMOTE": self.quantized and self.accumulation is Accumulation.EXACT,
             "BULK": tile.bulk,
             "DIRECT": plan.direct,
             "num_warps": tile.warps,
             "num_stages": tile.stages,
             **self.shared(),
         }
-
-    def promote(self, tile: Tile) -> int:
-        """Products that are added up in the matrix unit at a time, in whole steps; 0 for all."""
-        if not self.quantized or self.accumulation is Accumulation.FAST:
-            return 0
-        return int(triton.cdiv(self.accumulation.value, tile.block_k)) * tile.block_k
 
     def quantize(self) -> Constants:
         """Constants of the launch between the GEMMs."""

@@ -77,14 +77,12 @@ def accumulate(
     descriptor, from ``plane`` and ``line`` on. In the block scheme each step's scales are applied to it.
     ``QUANTIZE``: the activations are not fp8 yet; the scale at ``input_scale_ptr`` makes them so.
 
-    ``PROMOTE``: fp8 products, whole steps of them, that Hopper's matrix unit may add up in its own, shorter register
-    before they are added in fp32; 0 leaves all of them to it. Not by ``tl.dot``'s own means: what Triton 3.6 to 3.7
-    make of ``max_num_imprecise_acc`` reads the unit's registers while it works, and ptxas then waits at each product
+    ``PROMOTE``: each step's fp8 products are added in fp32; else they stay in the register that Hopper's matrix unit
+    adds them up in, which is shorter. Not by ``tl.dot``'s own means: what Triton 3.6 to 3.7 make of
+    ``max_num_imprecise_acc`` reads the unit's registers while it works, and ptxas then waits once more in each step
     ("warpgroup.wait is injected").
     """
-    PROMOTES: tl.constexpr = PROMOTE > 0 and PROMOTE < DEPTH
     acc = tl.zeros((BLOCK_N, BLOCK_M) if SWAP_AB else (BLOCK_M, BLOCK_N), tl.float32)
-    promoted = acc
     if QUANTIZE:
         input_scale = tl.load(input_scale_ptr)
     for start in range(0, DEPTH, BLOCK_K):
@@ -108,13 +106,11 @@ def accumulate(
                 acc += step * weight_scale[:, None] * activation_scale[None, :]
             else:
                 acc += step * activation_scale[:, None] * weight_scale[None, :]
+        elif PROMOTE:
+            acc += multiply(activations, weights, tl.zeros_like(acc), SWAP_AB)
         else:
             acc = multiply(activations, weights, acc, SWAP_AB)
-            if PROMOTES:
-                if (start + BLOCK_K) % PROMOTE == 0:
-                    promoted += acc
-                    acc = tl.zeros_like(acc)
-    return promoted + acc if PROMOTES else acc
+    return acc
 
 
 @triton.jit

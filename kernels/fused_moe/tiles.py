@@ -9,13 +9,12 @@ from jitwatch.kernels.fused_moe.experts import GROUP, Scheme
 
 
 class Accumulation(enum.Enum):
-    """Where products of fp8 are added up when Hopper multiplies them natively (Swap-AB, or 64 rows and more).
+    """Where products of fp8 are added up when Hopper multiplies them natively (Swap-AB, or 64 rows and more)."""
 
-    The value is how many products may be added in the matrix unit's shorter register at a time; 0 is all.
-    """
-
-    FAST = 0
-    EXACT = 512
+    FAST = "fast"
+    """In the matrix unit's register, which is shorter than fp32."""
+    EXACT = "exact"
+    """In fp32, after each step of 128 or 256 products."""
 
 
 @dataclass(frozen=True)

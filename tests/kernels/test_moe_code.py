@@ -117,16 +117,17 @@ def test_bf16_swapped_fills_the_64_rows_as_well(ptx: Ptx) -> None:
 
 
 @pytest.mark.parametrize("launch", ["swapped", "64 rows", "copy engine", "copy engine, 64 rows"])
-def test_exact_accumulation_adds_a_tile_twice_in_fp32(launch: str, ptx: Ptx) -> None:
-    # Both GEMMs are deeper than the 512 products that are added up fast: a tile is added where a multiple of them is
-    # done, and once more at the end. 128 threads hold it.
+def test_exact_accumulation_adds_each_steps_products_in_fp32(launch: str, ptx: Ptx) -> None:
     tile = 64 * 16 if "64" not in launch else 128 * 64
     for fast, exact in zip(ptx[launch], ptx[f"{launch}, exact"], strict=True):
-        assert additions(exact) - additions(fast) == 2 * tile // 128
+        assert additions(exact) - additions(fast) == tile // 128  # by 128 threads
 
 
-def test_exact_accumulation_waits_for_the_matrix_unit_before_it_reads_its_registers(ptx: Ptx) -> None:
-    for code in ptx["64 rows, exact"]:
+@pytest.mark.parametrize("launch", ["swapped, exact", "64 rows, exact", "copy engine, 64 rows, exact"])
+def test_exact_accumulation_waits_for_the_matrix_unit_before_it_reads_its_registers(
+    launch: str, ptx: Ptx
+) -> None:
+    for code in ptx[launch]:
         addition = code.index("add.f32")
         wait = code.rindex("wgmma.wait_group.sync.aligned", 0, addition)
         assert "wgmma.mma_async" not in code[wait:addition]
