@@ -9,7 +9,6 @@ vectorised to begin with under the guessed signature, are left out and counted.
 
 from __future__ import annotations
 
-import ast
 import random
 import sys
 import tempfile
@@ -28,6 +27,7 @@ from jitwatch.verify.judge import NARROWED_SHARE, READS, narrowed_share
 from jitwatch.verify.requests import job_of
 from jitwatch.verify.verdicts import Pair
 from jitwatch.verify.wanted import Wanted
+from tests.benchmarks.cut_out import cut_out
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE | Contiguity.UNIT
 MOVES = (Access.LOAD, Access.STORE, Access.ASYNC_COPY)
@@ -42,34 +42,6 @@ WIDEST_SCALAR = 64
 
 SLOWEST = 20.0
 """Seconds that one of its compiles may take."""
-
-
-def cut_out(path: Path, folder: Path) -> Path | None:
-    """Write what a file's kernels need to compile alone: Triton's imports, constants, jitted functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
-    kept = [node for node in tree.body if _is_kept(node)]
-    if not any(isinstance(node, ast.FunctionDef) for node in kept):
-        return None
-    for node in kept:
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list = [each for each in node.decorator_list if _is_jit(each)]
-    file = folder / f"{path.stem}_{abs(hash(str(path)))}.py"
-    header = "import math\nimport triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
-    file.write_text(header + ast.unparse(ast.Module(kept, [])), encoding="utf-8")
-    return file
-
-
-def _is_kept(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-        return all(name.split(".")[0] == "triton" for name in names)
-    if isinstance(node, ast.FunctionDef):
-        return any(map(_is_jit, node.decorator_list))
-    return isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant)
-
-
-def _is_jit(node: ast.expr) -> bool:
-    return ast.unparse(node.func if isinstance(node, ast.Call) else node) in ("triton.jit", "jit")
 
 
 def kernels_of(trees: list[Path], seed: int) -> Iterator[tuple[Project, Kernel, Path]]:
