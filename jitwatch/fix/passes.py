@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from jitwatch.fix.changes import CannotEdit
-from jitwatch.fix.plan import plan
+from jitwatch.fix.plan import LISTS, plan
 from jitwatch.fix.text import apply_edits, collide
 from jitwatch.lint.analysis import check_syntax
 from jitwatch.lint.cache import Cache
@@ -90,13 +90,27 @@ def _among(finding: Finding, others: Collection[Finding]) -> bool:
 def _units(findings: Iterable[Finding], outcome: Outcome) -> Iterator[Unit]:
     """Yield what to apply in this pass: all changes of a kernel are one unit, written in one go."""
     taken: dict[str, list[Edit]] = defaultdict(list)
-    for group in _grouped(finding for finding in findings if finding.edits):
+    for group in _grouped(_without_moot(finding for finding in findings if finding.edits)):
         for unit in _planned(group, outcome):
             inside = outcome.read.issuperset(unit.edits)  # files read for context are not ours to change
             if inside and not any(collide(e, taken[path]) for path, each in unit.edits.items() for e in each):
                 for path, each in unit.edits.items():
                     taken[path] += each
                 yield unit
+
+
+def _without_moot(findings: Iterable[Finding]) -> list[Finding]:
+    """Leave for the next pass what is said of an entry of a list that a change of this pass needs there.
+
+    A constexpr in ``do_not_specialize`` does nothing (JW006 takes it out), until it is a run-time argument (JW002).
+    """
+    found = list(findings)
+    needed = {_about(each) for each in found if each.change and each.change.kind in LISTS}
+    return [each for each in found if each.change or _about(each) not in needed]
+
+
+def _about(finding: Finding) -> tuple[str, str | None, str | None]:
+    return finding.path, finding.kernel, finding.parameter
 
 
 def _grouped(findings: Iterable[Finding]) -> list[list[Finding]]:

@@ -41,7 +41,7 @@ def settle(source: bytes, edit: Edit) -> Edit:
     if starts_line and rest:
         return Edit(line_start, rest.end(), "")
     if comma:
-        blanks = _BLANKS.match(source, end)
+        blanks = (_ALL_BLANKS if starts_line else _BLANKS).match(source, end)
         return Edit(edit.start, blanks.end() if blanks else end, "")
     before = _COMMA_BEFORE.search(source, line_start, edit.start)
     return Edit(before.start() if before else edit.start, edit.end, "")
@@ -64,6 +64,8 @@ _REST_OF_LINE = re.compile(rb"[ \t]*\r?\n")
 _CLOSED = re.compile(rb"\s*\)")
 _BLANKS = re.compile(rb"[ \t]+(?=[^ \t#])")
 """Not those before a comment, which keeps its distance."""
+_ALL_BLANKS = re.compile(rb"[ \t]+")
+"""Of an element that began its line: what followed it, a comment too, begins the line now."""
 
 
 def encoding_of(source: bytes) -> str:

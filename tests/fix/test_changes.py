@@ -82,8 +82,15 @@ def test_a_constexpr_becomes_a_run_time_argument(before: str, after: str) -> Non
 def test_a_constexpr_that_is_listed_already_loses_its_annotation_only() -> None:
     listed = '@triton.jit(do_not_specialize=["num_tokens"])'
     source = program("x, num_tokens: tl.constexpr, W: tl.constexpr", LOOP, decorator=listed)
-    unsafe = fix({"a.py": source.encode()}, Applicability.UNSAFE).after["a.py"].decode()
-    assert unsafe == source.replace("num_tokens: tl.constexpr", "num_tokens")
+    assert fix_text(source) == source.replace("num_tokens: tl.constexpr", "num_tokens")
+
+
+def test_a_listed_constexpr_leaves_the_list_where_it_is_to_stay_one() -> None:
+    listed = '@triton.jit(do_not_specialize=["num_tokens"])'
+    source = program("x, num_tokens: tl.constexpr, W: tl.constexpr", LOOP, decorator=listed)
+    safe = fix({"a.py": source.encode()}, Applicability.SAFE).after["a.py"].decode()
+    assert safe == source.replace('["num_tokens"]', "[]")
+    assert fix_text(safe) == source.replace("num_tokens: tl.constexpr", "num_tokens")
 
 
 def test_a_length_along_memory_becomes_run_time_and_stays_specialised() -> None:
@@ -142,7 +149,7 @@ def test_a_dead_parameter_stays_where_a_launch_may_be_missed(files: Mapping[str,
         ("kernel.run(x, y.shape[0], 8, grid=(1,))", "kernel.run(x, 8, grid=(1,))"),
         (
             "kernel[(1,)](\n        x,\n        n_rows=y.shape[0],  # all\n        W=8,\n    )",
-            "kernel[(1,)](\n        x,\n          # all\n        W=8,\n    )",
+            "kernel[(1,)](\n        x,\n        # all\n        W=8,\n    )",
         ),
     ],
 )
@@ -174,7 +181,7 @@ def test_launches_in_other_files_are_edited_with_the_kernel_or_not_at_all() -> N
         ('("M", "W")', '("W",)'),
         ('("W", "M")', '("W",)'),
         ('("W", "M",)', '("W", )'),
-        ('[\n        "M",  # rows\n        "W",\n    ]', '[\n          # rows\n        "W",\n    ]'),
+        ('[\n        "M",  # rows\n        "W",\n    ]', '[\n        # rows\n        "W",\n    ]'),
     ],
 )
 def test_lengths_leave_the_key_of_an_autotuner(key: str, after: str) -> None:

@@ -24,7 +24,7 @@ def without(source: str, element: str) -> str:
         ('[\n    "a",\n    "X",\n    "b",\n]', '[\n    "a",\n    "b",\n]'),
         ('[\n    "a",\n    "X"\n]', '[\n    "a",\n]'),
         ('[\r\n    "a",\r\n    "X",\r\n]', '[\r\n    "a",\r\n]'),
-        ('[\n    "a",  # one\n    "X",  # two\n]', '[\n    "a",  # one\n      # two\n]'),
+        ('[\n    "a",  # one\n    "X",  # two\n]', '[\n    "a",  # one\n    # two\n]'),
         ('[\n    "a", "X",  # two\n]', '[\n    "a",   # two\n]'),
         ('["a",\n "X"]', '["a",\n ]'),
         ('["X"\n  , "a"]', '["a"]'),
