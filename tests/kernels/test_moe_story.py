@@ -51,15 +51,23 @@ def jitwatch(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_profile_lint_and_fix_agree_on_the_two_lengths(write: Write, profile: Profile) -> None:
+def test_profile_lint_verify_and_fix_agree_on_the_two_lengths(write: Write, profile: Profile) -> None:
     server = write(SERVER, "server.py", preamble="")
     copy = write(Path(before.__file__).read_text(), "form.py", preamble="")
-    first = kernel_of(profile(server, "form"))
+    run = profile(server, "form")
+    first = kernel_of(run)
 
     # Both GEMMs are compiled for even lengths, and again for odd ones.
     assert (first["variants"], first["recompiles"]) == (4, 3)
     changed = {change["words"].partition(":")[0] for event in first["events"] for change in event["changed"]}
     assert {"EM", "num_valid_tokens"} <= changed
+
+    proof = jitwatch("verify", run.directory, "--format", "json")
+    assert proof.returncode == 0, proof.stderr
+    verdicts = [verdict for verdict in json.loads(proof.stdout) if verdict["kernel"] == "grouped_gemm_kernel"]
+    assert {verdict["verdict"] for verdict in verdicts} == {"harmless"}
+    proven = {name for verdict in verdicts for name in verdict["parameter"].split(", ")}
+    assert {"EM", "num_valid_tokens"} <= proven
 
     found = jitwatch("lint", "--isolated", "--no-cache", "--format", "json", copy)
     assert found.returncode == 1, found.stderr
