@@ -50,8 +50,9 @@ class SpecialisedLength(SpecialisedLengthRule):
     `do_not_specialize_on_alignment` (Triton 3.2 and later).
 
     ## Fix safety
-    Unsafe: the generated code can change in ways that the source does not show. Compare both compiled forms, or
-    time them, before it ships.
+    Safe where the length stays among scalars: it is compared with a program id or a loaded number, and only guards
+    a branch, masks whole accesses, or enters a scalar that is stored. Nothing that decides the width of an access
+    depends on it then. Else unsafe, a loop's count included: `--fix --verify` compiles both forms and compares them.
 
     ## References
     - vLLM pull request 42849: one `num_tokens` opted out after stalls at serving time

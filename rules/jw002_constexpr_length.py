@@ -51,7 +51,9 @@ class ConstexprLength(Rule):
     ## Fix safety
     Unsafe: it takes `tl.constexpr` off and names the argument in `do_not_specialize` (one that bounds the axis
     contiguous in memory stays specialised). A product that was folded at compile time is computed in 32 bits
-    then, and can overflow. There is no fix where the kernel, a helper or a launch needs the value at compile time.
+    then, and can overflow. Safe where the length is only compared with a program id or a loaded scalar, and every
+    launch is seen and passes an int (numpy's are constexprs, but no arguments). There is no fix where the kernel, a
+    helper or a launch needs the value at compile time.
 
     ## References
     - flash-linear-attention pull request 669, vLLM pull request 25432: `T` and `N` demoted from constexpr
@@ -232,6 +234,8 @@ class ConstexprLength(Rule):
         where = wording.origin(judgement)
         if judgement.origin is Origin.POOL:
             what, cost = f"the size of a pool{where}", "every deployment with another one compiles its own"
+        elif judgement.origin is Origin.ROW:
+            what, cost = f"the width of a table{where}", "every table of another width compiles its own"
         else:
             what, cost = f"a length{where}", "every new value compiles again"
         return self.finding(

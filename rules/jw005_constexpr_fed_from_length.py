@@ -45,7 +45,7 @@ class ConstexprFedFromLength(Rule):
     Or a bucket that is bounded: `min(1024, triton.next_power_of_2(T))`.
 
     ## Fix safety
-    Unsafe: as for `JW002`, the constexpr becomes a run-time argument that is not specialised. There is no fix for a
+    As for `JW002`, the constexpr becomes a run-time argument that is not specialised. There is no fix for a
     power of two, which is meant to size something in the code, or for an option of the launch.
 
     ## References

@@ -45,7 +45,7 @@ class DerivedLengthLeftSpecialised(SpecialisedLengthRule):
     ```
 
     ## Fix safety
-    Unsafe: compare the compiled forms, or time them.
+    As for `JW001`: safe where the argument stays among scalars, else unsafe.
 
     ## References
     - vLLM pull requests 42849 and 50176: the first fix and the full one

@@ -42,6 +42,11 @@ class SlicedTensorArgument(Rule):
     ```
     Or pass the whole tensor, and the start as an opted-out integer.
 
+    ## Fix safety
+    Safe, and made only, where each access through the pointer is of one element: an alignment matters to vectors
+    alone. It needs Triton 3.2 or later, as the list does. Elsewhere the remedy is shown, and whether it costs is a
+    question to the compiler.
+
     ## References
     - vLLM pull requests 57667 and 57669: offset views opted out of alignment
     """
@@ -100,6 +105,41 @@ class SlicedTensorArgument(Rule):
                     ),
                 ),
             ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize_on_alignment=["seq_lens"])
+            def count(seq_lens, out):
+                tl.store(out + tl.program_id(0), tl.load(seq_lens + tl.program_id(0)))
+
+            def launch(seq_lens, out, num_decodes):
+                count[(1,)](seq_lens[num_decodes:], out)
+            """,
+        ),
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit
+            def copy(lengths, out, BLOCK: tl.constexpr):
+                at = tl.arange(0, BLOCK)
+                tl.store(out + at, tl.load(lengths + at))
+
+            def launch(lengths, out, start):
+                copy[(1,)](lengths[start:], out, BLOCK=64)
+            """,
+            (
+                (
+                    10,
+                    16,
+                    (
+                        "`copy` gets `lengths[start:]` for `lengths`: its address is a multiple of 16 "
+                        "bytes or not as the start happens to be, and both compile"
+                    ),
+                ),
+            ),
         ),
     )
 
@@ -122,11 +162,14 @@ class SlicedTensorArgument(Rule):
                         yield self._finding(bound.launch.path, kernel, parameter, value)
 
     def _finding(self, path: str, kernel: Kernel, parameter: Parameter, value: LaunchValue) -> Finding:
+        from jitwatch.fix.changes import Change, Kind
         from jitwatch.source.remedies import costs_width
 
+        change: Change | None = Change(kernel.key, parameter.name, Kind.ALIGNMENT)
         remedy = f'do_not_specialize_on_alignment=["{parameter.name}"]'
         if costs_width(kernel, parameter):
             remedy = "the kernel reads vectors through it: pass the whole tensor, and the start as an integer"
+            change = None
         return self.finding(
             path,
             value.span,
@@ -135,4 +178,5 @@ class SlicedTensorArgument(Rule):
             kernel=kernel.name,
             parameter=parameter.name,
             remedy=remedy,
+            change=change,
         )

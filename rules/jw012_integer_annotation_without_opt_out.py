@@ -39,7 +39,7 @@ class IntegerAnnotationWithoutOptOut(SpecialisedLengthRule):
     ```
 
     ## Fix safety
-    Unsafe: compare the compiled forms, or time them.
+    As for `JW001`: safe where the argument stays among scalars, else unsafe.
     """
 
     code = "JW012"

@@ -12,6 +12,7 @@ from jitwatch.fix import decorators, launches, signatures
 from jitwatch.fix.changes import CannotEdit, Change, Kind
 from jitwatch.fix.constants import check_runtime
 from jitwatch.fix.reading import read
+from jitwatch.fix.safety import is_safe
 from jitwatch.lint.finding import Applicability, Edit, Finding
 from jitwatch.source.model import Kernel, Parameter, Project, Role
 
@@ -30,7 +31,11 @@ CALLBACKS = frozenset({"repr", "launch_metadata", "prune_configs_by", "pre_hook"
 
 
 def with_edits(finding: Finding, project: Project, contents: Mapping[str, bytes]) -> Finding:
-    """The finding with the edits of its change, or of what is to be done instead; without any, why not."""
+    """The finding with the edits of its change, or of what is to be done instead; without any, why not.
+
+    What the source proves harmless is safe. A change that a rule only displays is written where it is proven, and
+    nowhere else.
+    """
     if finding.change is None:
         return finding
     change: Change | None = finding.change
@@ -46,7 +51,9 @@ def with_edits(finding: Finding, project: Project, contents: Mapping[str, bytes]
         if reasons:
             remedy += f"; here, {_instead(change)}, since {reasons[0]}"
         edited = replace(finding, change=change, edits=_in_file(finding.path, edits), remedy=remedy)
-        return replace(edited, applicability=Applicability.SAFE) if change.unread else edited
+        if is_safe(project, find_kernel(project, change), change, contents):
+            return replace(edited, applicability=Applicability.SAFE)
+        return edited if finding.applicability is not Applicability.DISPLAY else replace(finding, change=None)
     remedy = f"{finding.remedy} (by hand: {reasons[-1]})"
     return replace(finding, change=None, applicability=Applicability.DISPLAY, remedy=remedy)
 

@@ -18,10 +18,10 @@ from tests.lint.conftest import BAD, GOOD, Lint
 
 Project = Callable[..., Path]
 
-UNSAFE = decorated("@triton.jit")
-"""One finding of JW001, whose fix is unsafe."""
+UNSAFE = decorated("@triton.jit").replace("if row < num_tokens:", "for row in range(num_tokens):")
+"""One finding of JW001, whose fix is unsafe: a 1 would have folded the loop away."""
 
-FIXED = decorated('@triton.jit(do_not_specialize=["num_tokens"])')
+FIXED = UNSAFE.replace("@triton.jit", '@triton.jit(do_not_specialize=["num_tokens"])')
 
 SAFE = BAD.replace('"seeds"', '"factor", "nothing_alike"')
 """One finding of JW006, whose fix is safe."""

@@ -13,6 +13,20 @@ pytestmark = pytest.mark.anyio
 
 KERNELS, OPS = "server/kernels.py", "server/ops.py"
 
+UNSAFE = "(unsafe: look at the result)"
+
+LOOP = """
+
+import triton
+import triton.language as tl
+
+@triton.jit
+def sum_rows(x_ptr, num_rows, WIDTH: tl.constexpr):
+    for row in range(num_rows):
+        tl.store(x_ptr + row * WIDTH + tl.arange(0, WIDTH), 0.0)
+"""
+"""A length that a 1 folds a loop away by: its fix is unsafe."""
+
 
 async def test_nothing_is_said_of_files_that_are_no_matter_of_ours(folder: Path) -> None:
     bad = (folder / KERNELS).read_text()
@@ -42,8 +56,8 @@ async def test_fixes_make_the_diagnostics_go_away_one_by_one(folder: Path) -> No
         for left in (["JW002", "JW009"], ["JW009"], []):
             fix, leave = await editor.actions(KERNELS, found[0])
             assert fix.title.startswith(f"{found[0].code}: ")
-            assert fix.title.endswith("(unsafe: look at the result)")
-            assert fix.is_preferred is False
+            assert not fix.title.endswith(UNSAFE)
+            assert fix.is_preferred is True
             assert list(fix.diagnostics or ()) == [found[0]]
             assert f"ignore[{found[0].code}]" in leave.title
             editor.apply(fix)
@@ -56,6 +70,13 @@ async def test_fixes_make_the_diagnostics_go_away_one_by_one(folder: Path) -> No
         editor.open(OPS)
         (sliced,) = await editor.diagnosed(OPS)
         assert (sliced.code, editor.covered(OPS, sliced)) == ("JW011", "seq_lens[num_decodes:]")
+
+        editor.open("loops.py", LOOP)
+        (endless,) = await editor.diagnosed("loops.py")
+        fix, _ = await editor.actions("loops.py", endless)
+        assert fix.title.endswith(UNSAFE)
+        assert fix.is_preferred is False
+        editor.close("loops.py")
         editor.close(OPS)
         assert await editor.codes(OPS) == []
 
@@ -138,16 +159,20 @@ async def test_a_fix_reaches_the_files_that_are_not_open(folder: Path) -> None:
 
 async def test_safe_fixes_are_made_all_at_once_and_unsafe_ones_never(folder: Path) -> None:
     text = (folder / KERNELS).read_text()
-    listed = text.replace('["num_tokens"]', '["num_tokens", "no_such"]  # sic\n')
+    listed = text.replace('["num_tokens"]', '["num_tokens", "no_such"]  # sic\n') + LOOP
     async with Editor(folder) as editor:
         editor.open(KERNELS, listed)
-        assert await editor.codes(KERNELS) == ["JW001", "JW002", "JW006", "JW009"]
-        assert [each.kind for each in await editor.actions(KERNELS)] == ["quickfix"] * 8
+        assert await editor.codes(KERNELS) == ["JW001", "JW002", "JW006", "JW009", "JW001"]
+        assert [each.kind for each in await editor.actions(KERNELS)] == ["quickfix"] * 10
         (everything,) = await editor.actions(KERNELS, only=["source.fixAll"])
         assert everything.kind == "source.fixAll.jitwatch"
         editor.apply(everything)
-        assert editor.texts[KERNELS] == listed.replace(', "no_such"', "")
-        assert await editor.codes(KERNELS) == ["JW001", "JW002", "JW009"]
+        left = listed.replace('"no_such"', '"scale_stride"').replace("seq_len: tl.constexpr", "seq_len")
+        for kernel, length in {"scale_rows": "num_tokens", "mask_rows": "seq_len"}.items():
+            listing = f'@triton.jit(do_not_specialize=["{length}"])'
+            left = left.replace(f"@triton.jit\ndef {kernel}", f"{listing}\ndef {kernel}")
+        assert editor.texts[KERNELS] == left
+        assert await editor.codes(KERNELS) == ["JW001"]
         assert await editor.actions(KERNELS, only=["source.fixAll"]) == []
         assert await editor.actions(KERNELS, only=["refactor"]) == []
 

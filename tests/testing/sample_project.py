@@ -59,7 +59,7 @@ def scale(x):
     return y
 
 
-def mask(x, seq_len):
+def mask(x, seq_len: int):
     y = torch.empty_like(x)
     mask_rows[(x.shape[0],)](x, y, seq_len=seq_len, WIDTH=WIDTH)
     return y

@@ -28,10 +28,12 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 
 @pytest.fixture
 def verify(pool: Pool) -> Verify:
-    """Verify a kernel of ``kernels.py``: verdicts by parameter."""
+    """Verify a kernel, of ``kernels.py`` if nothing else is said: verdicts by parameter."""
 
-    def verify(name: str, *remedies: str, signature: str = "", target: str = "cuda:90") -> dict[str, Verdict]:
-        project, kernel = find_kernel(f"{KERNELS}::{name}")
+    def verify(
+        name: str, *remedies: str, signature: str = "", target: str = "cuda:90", file: Path = KERNELS
+    ) -> dict[str, Verdict]:
+        project, kernel = find_kernel(f"{file}::{name}")
         wanted = Wanted(parse_remedies(remedies))
         requests = requests_of_kernel(project, kernel, wanted, target, signature=signature, pool=pool)
         return {verdict.parameter: verdict for verdict in verify_remedies(requests, target, pool=pool)}

@@ -43,7 +43,7 @@ def fixable(outcome: Outcome, *, unsafe: bool = False) -> Iterator[str]:
         yield f"{safe + more if unsafe else more} fixable with `--fix --unsafe-fixes`."
     elif safe:
         yield f"{safe} fixable with `--fix`" + (f", {more} more with `--unsafe-fixes`." if more else ".")
-    if more and any(finding.is_provable for finding in mended):
+    if any(f.applicability is Applicability.UNSAFE and f.is_provable for f in mended):
         yield "`--fix --verify` compiles both forms, and applies what is proven harmless."
 
 
