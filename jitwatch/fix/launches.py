@@ -23,7 +23,7 @@ def without_arguments(
     if not launches:
         raise CannotEdit("no launch of it is among the linted files")
     _check_targets(project, kernel, launches)
-    _check_uses(kernel, launches, contents)
+    check_uses(kernel, launches, contents)
     edits: dict[str, list[Edit]] = {}
     for bound in launches:
         launch = bound.launch
@@ -47,8 +47,8 @@ def _check_targets(project: Project, kernel: Kernel, launches: Collection[BoundL
             raise CannotEdit("a launch may mean another kernel as well")
 
 
-def _check_uses(kernel: Kernel, launches: Collection[BoundLaunch], contents: Mapping[str, bytes]) -> None:
-    """Refuse where the kernel is named for another purpose than a launch: passed on, called, wrapped."""
+def check_uses(kernel: Kernel, launches: Collection[BoundLaunch], contents: Mapping[str, bytes]) -> None:
+    """Raise CannotEdit where the kernel is named for another purpose than a launch: passed on, called, wrapped."""
     for path, source in contents.items():
         if kernel.name.encode() not in source:
             continue
