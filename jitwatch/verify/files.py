@@ -14,6 +14,7 @@ from jitwatch.specialization.remedies import fixed_type
 from jitwatch.verify.pool import Pool, Progress
 from jitwatch.verify.requests import Change, Form, KernelSource, Request, job_of, roots_of
 from jitwatch.verify.signatures import GUESSES, INTEGER_ANNOTATION, Guess, guess_classes, parse_signature
+from jitwatch.verify.uses import Uses, read_uses
 from jitwatch.verify.wanted import Wanted
 
 
@@ -53,7 +54,8 @@ def requests_of_kernel(
     """
     source = source or kernel_source(kernel)
     given = parse_signature(signature or "", source.parameters)
-    bases = [_base(project, kernel, source, given, guess) for guess in GUESSES]
+    uses = read_uses(kernel)
+    bases = [_base(project, kernel, source, given, guess, uses) for guess in GUESSES]
     form = _first_that_compiles(source, bases, target, pool or Pool(), progress)
     assumed = len(given) < len(source.parameters)
     return [
@@ -111,8 +113,9 @@ def _base(
     source: KernelSource,
     given: Mapping[str, ArgumentClass],
     guess: Guess,
+    uses: Uses,
 ) -> Form:
-    guessed = guess_classes(kernel, source.parameters, project.launches_of(kernel), guess)
+    guessed = guess_classes(kernel, source.parameters, project.launches_of(kernel), guess, uses)
     return Form(tuple({**guessed, **given}[each.name] for each in source.parameters))
 
 

@@ -16,7 +16,7 @@ HEADER = (
     "import math\nimport triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
 )
 
-OUTSIDE = frozenset(sys.stdlib_module_names) | {"triton", "torch"}
+OUTSIDE = frozenset(sys.stdlib_module_names) | {"triton", "torch", "packaging"}
 """Packages that are there."""
 
 ANNOTATIONS = ("tl", "triton", "int", "float", "bool")
