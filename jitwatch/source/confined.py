@@ -11,6 +11,10 @@ nothing computed from it gets there, nor to a loop, nor to anything that a 1 wou
 A constexpr is confined if it is compared in this way and does nothing else. A pointer is if each access through it is
 of one element: its alignment matters to vectors alone.
 
+Multiples of 16 and other values then compile to the same code. Where a program id is compared with a 1, the compiler
+may also drop what only later programs do: of 61 such changes in vLLM and SGLang that compile alone, 56 are harmless to
+``verify``, and the others keep every width, and a few registers or untaken branches more for a length of 1.
+
 The proof needs no order of statements: a variable is all that is ever assigned to it. What it does not know, it takes
 for an escape.
 """
