@@ -14,6 +14,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,13 +48,9 @@ def floor_seconds(shape: Shape, scheme: Scheme, tokens: int, used: float) -> flo
     return (used * 3 * shape.inner * shape.hidden * size + tokens * shape.hidden * 4) / BANDWIDTH
 
 
-def forms_of(
-    experts: Experts, plans: dict[str, tuple[Plan, Accumulation]], peers: dict[str, Call]
-) -> dict[str, Call]:
+def forms_of(experts: Experts, plans: dict[str, Plan], peers: dict[str, Call]) -> dict[str, Call]:
     """Everything to time, by name."""
-    forms: dict[str, Call] = {
-        name: partial(ours, experts, plan, accumulation) for name, (plan, accumulation) in plans.items()
-    }
+    forms: dict[str, Call] = {name: partial(ours, experts, plan) for name, plan in plans.items()}
     if experts.scheme in grouped.SCHEMES:
         weights = grouped.GroupedWeights.of(experts)
         forms["torch"] = partial(by_grouped, weights, False)
@@ -65,13 +62,12 @@ def forms_of(
 def ours(
     experts: Experts,
     plan: Plan,
-    accumulation: Accumulation,
     x: torch.Tensor,
     ids: torch.Tensor,
     weights: torch.Tensor,
 ) -> torch.Tensor:
     """The layer by a plan."""
-    return launcher.fused_moe(x, experts, ids, weights, plan=plan, accumulation=accumulation)
+    return launcher.fused_moe(x, experts, ids, weights, plan=plan)
 
 
 def by_grouped(
@@ -81,20 +77,20 @@ def by_grouped(
     return grouped.fused_moe(x, prepared, ids, weights, fbgemm=fbgemm)
 
 
-def plans_of(table: Table, shape: Shape, scheme: Scheme, tokens: int) -> dict[str, tuple[Plan, Accumulation]]:
+def plans_of(table: Table, shape: Shape, scheme: Scheme, tokens: int) -> dict[str, Plan]:
     """The table's plans for exact accumulation, swapped and not, and the faster of them with fast accumulation."""
     entry = table.find((shape, scheme, Accumulation.EXACT), tokens)
     if entry is None:
         raise JitwatchError(
             f"the table has no entry for {shape}, {scheme.value}, {tokens} tokens: tune first"
         )
-    found: dict[str, tuple[Plan, Accumulation]] = {}
+    found: dict[str, Plan] = {}
     for result in entry.results:
         if result.plan is not None:
-            found[result.backend] = result.plan, Accumulation.EXACT
+            found[result.backend] = result.plan
     best = min(entry.results, key=lambda result: result.microseconds).plan
     if best is not None and scheme is not Scheme.PLAIN:
-        found["fast"] = best, Accumulation.FAST
+        found["fast"] = replace(best, accumulation=Accumulation.FAST)
     return found
 
 
@@ -144,8 +140,8 @@ def row_of(
 
 def fast_jobs(table: Table, shape: Shape, scheme: Scheme, tokens: Sequence[int]) -> list[Job]:
     """What the table's plans compile to with fast accumulation: tuning compiled them for the exact one."""
-    plans = {plan: None for count in tokens for plan, _ in plans_of(table, shape, scheme, count).values()}
-    return [(shape, scheme, Accumulation.FAST, plan) for plan in plans]
+    plans = {plan: None for count in tokens for plan in plans_of(table, shape, scheme, count).values()}
+    return [(shape, scheme, plan) for plan in plans]
 
 
 def load_peer(path: Path) -> Callable[[Experts], Call]:

@@ -46,7 +46,6 @@ class Layer:
     down_per_channel: bool
     mapped: bool
     """Whether an expert map is given."""
-    accumulation: Accumulation
     overlap: bool
     """Whether a kernel may start while the one before it ends."""
 
@@ -135,7 +134,7 @@ class Layer:
             "BLOCK_K": tile.block_k,
             "GROUP_M": tile.group_m,
             "SWAP_AB": tile.swap_ab,
-            "PROMOTE": self.quantized and self.accumulation is Accumulation.EXACT,
+            "PROMOTE": self.quantized and plan.accumulation is Accumulation.EXACT,
             "BULK": tile.bulk,
             "DIRECT": plan.direct,
             "num_warps": tile.warps,
@@ -165,7 +164,7 @@ class Layer:
         }
 
 
-def layer_of(experts: Experts, top_k: int, mapped: bool, accumulation: Accumulation, overlap: bool) -> Layer:
+def layer_of(experts: Experts, top_k: int, mapped: bool, overlap: bool) -> Layer:
     """Describe the calls of a layer with these weights."""
     return Layer(
         experts.count,
@@ -176,7 +175,6 @@ def layer_of(experts: Experts, top_k: int, mapped: bool, accumulation: Accumulat
         per_channel(experts, "gate_up_scale"),
         per_channel(experts, "down_scale"),
         mapped,
-        accumulation,
         overlap,
     )
 

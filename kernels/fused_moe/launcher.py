@@ -15,7 +15,7 @@ from jitwatch.kernels.fused_moe.checks import check_experts, check_inputs
 from jitwatch.kernels.fused_moe.constants import SUM_BLOCK, Layer, layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
 from jitwatch.kernels.fused_moe.quantize import quantize_kernel
-from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile, default_plan, rows_per_expert
+from jitwatch.kernels.fused_moe.tiles import Plan, Tile, default_plan, rows_per_expert
 
 PREFETCH_UNIT = 32
 """A row is fetched early in two pieces of whole 16 bytes each."""
@@ -29,7 +29,6 @@ def fused_moe(
     *,
     expert_map: torch.Tensor | None = None,
     plan: Plan | None = None,
-    accumulation: Accumulation = Accumulation.EXACT,
 ) -> torch.Tensor:
     """Send each token through its top-k experts and sum what comes back, weighted.
 
@@ -42,7 +41,7 @@ def fused_moe(
     check_inputs(x, experts, topk_ids, topk_weights, expert_map)
     out = torch.empty_like(x)
     if x.shape[0] > 0:
-        layer = layer_of(experts, topk_ids.shape[1], expert_map is not None, accumulation, overlaps(x.device))
+        layer = layer_of(experts, topk_ids.shape[1], expert_map is not None, overlaps(x.device))
         Run(x, experts, topk_ids, topk_weights, expert_map, plan or plan_of(layer, x.shape[0]), layer).launch(
             out
         )

@@ -142,27 +142,39 @@ def entry_to_json(entry: Entry) -> dict[str, Any]:
         "scheme": entry.scheme.value,
         "accumulation": entry.accumulation.name.lower(),
         "tokens": entry.tokens,
-        "results": [dataclasses.asdict(result) for result in entry.results],
+        "results": [
+            {**dataclasses.asdict(result), "plan": plan_to_json(result.plan)} for result in entry.results
+        ],
     }
 
 
 def entry_from_json(body: dict[str, Any]) -> Entry:
     """The entry that `entry_to_json` made this of."""
+    accumulation = Accumulation[body["accumulation"].upper()]
     return Entry(
         Shape(**body["shape"]),
         Scheme(body["scheme"]),
-        Accumulation[body["accumulation"].upper()],
+        accumulation,
         body["tokens"],
         tuple(
-            Result(result["backend"], result["microseconds"], plan_from_json(result["plan"]))
+            Result(result["backend"], result["microseconds"], plan_from_json(result["plan"], accumulation))
             for result in body["results"]
         ),
     )
 
 
-def plan_from_json(body: dict[str, Any] | None) -> Plan | None:
-    """A plan, or none."""
+def plan_to_json(plan: Plan | None) -> dict[str, Any] | None:
+    """A plan as JSON takes it, or none. How it adds up is the entry's."""
+    if plan is None:
+        return None
+    body = dataclasses.asdict(plan)
+    del body["accumulation"]
+    return body
+
+
+def plan_from_json(body: dict[str, Any] | None, accumulation: Accumulation) -> Plan | None:
+    """The plan that `plan_to_json` made this of."""
     if body is None:
         return None
     tiles = {name: Tile(**body[name]) for name in ("gate_up", "down")}
-    return Plan(**{**body, **tiles})
+    return Plan(**{**body, **tiles}, accumulation=accumulation)

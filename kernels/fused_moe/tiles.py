@@ -57,11 +57,12 @@ class Plan:
     """Whether the second GEMM works on one token at a time and sums its experts itself; for very few tokens."""
     direct: bool = False
     """Whether each slot is a block of its own, and no launch aligns; plain or static scheme, for very few tokens."""
+    accumulation: Accumulation = Accumulation.EXACT
 
     def __str__(self) -> str:
         by_token = " by token" if self.by_token else ""
-        direct = " direct" if self.direct else ""
-        return f"block_m {self.block_m}{direct} | gate_up {self.gate_up} | down{by_token} {self.down}"
+        words = " direct" * self.direct + " fast" * (self.accumulation is Accumulation.FAST)
+        return f"block_m {self.block_m}{words} | gate_up {self.gate_up} | down{by_token} {self.down}"
 
 
 def rows_per_expert(tokens: int, top_k: int, experts: int) -> float:

@@ -39,7 +39,7 @@ class Trial:
 
     def runs(self, plan: Plan) -> list[Run]:
         """One call for each routing."""
-        layer = layer_of(self.experts, self.shape.top_k, False, self.accumulation, overlaps(self.x.device))
+        layer = layer_of(self.experts, self.shape.top_k, False, overlaps(self.x.device))
         return [Run(self.x, self.experts, ids, weights, None, plan, layer) for ids, weights in self.routings]
 
     def whole(self, plan: Plan) -> float:
@@ -49,7 +49,7 @@ class Trial:
 
     def timers(self, block_m: int) -> tuple[Timer, Timer, Timer]:
         """Timers of the first GEMM, of the second, and of the second by token, each alone and on real slots."""
-        base = Plan(block_m, Tile(64, 128, 4, 3), Tile(64, 128, 4, 3))
+        base = Plan(block_m, Tile(64, 128, 4, 3), Tile(64, 128, 4, 3), accumulation=self.accumulation)
         runs = self.runs(base)
         device, experts = self.x.device, self.experts.count
         aligned = [Alignment.empty(run.slots, experts, block_m, device) for run in runs]

@@ -79,10 +79,11 @@ def promising(trial: Trial, swapped: bool) -> Iterator[Plan]:
             continue
         first, second, by_token = trial.timers(block_m)
         ups, downs = fastest(first, tiles, 2), fastest(second, tiles, 2)
-        yield from (Plan(block_m, up, down) for up, down in itertools.product(ups, downs))
+        plan = Plan(block_m, ups[0], downs[0], accumulation=trial.accumulation)
+        yield from (replace(plan, gate_up=up, down=down) for up, down in itertools.product(ups, downs))
         if swapped and trial.tokens <= BY_TOKEN_TOKENS:
             token_tiles = fastest(by_token, candidates.token_tiles(scheme), 2)
-            yield from (Plan(block_m, ups[0], tile, True) for tile in token_tiles)
+            yield from (replace(plan, down=tile, by_token=True) for tile in token_tiles)
 
 
 def variations(plan: Plan, trial: Trial) -> Iterator[Plan]:
@@ -125,7 +126,7 @@ def others(trial: Trial) -> Iterator[Result]:
         yield Result(backend.value, round(time_taken, 2), None)
 
 
-Job = tuple[Shape, Scheme, Accumulation, Plan]
+Job = tuple[Shape, Scheme, Plan]
 
 
 def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Sequence[int]) -> list[Job]:
@@ -138,7 +139,7 @@ def jobs(shape: Shape, scheme: Scheme, accumulation: Accumulation, tokens: Seque
     if min(tokens) <= BY_TOKEN_TOKENS:
         some = candidates.tiles(scheme, heights[0])[0]
         plans += [Plan(heights[0], some, tile, True) for tile in candidates.token_tiles(scheme)]
-    return [(shape, scheme, accumulation, plan) for plan in plans]
+    return [(shape, scheme, replace(plan, accumulation=accumulation)) for plan in plans]
 
 
 def compile_plan(job: Job) -> str:
@@ -146,12 +147,12 @@ def compile_plan(job: Job) -> str:
 
     Returns why that is refused, or nothing.
     """
-    shape, scheme, accumulation, plan = job
+    shape, scheme, plan = job
     experts = make_experts(replace(shape, experts=1), scheme, "cuda")
     x = torch.zeros(1, shape.hidden, dtype=torch.bfloat16, device="cuda")
     ids = torch.zeros(1, shape.top_k, dtype=torch.int32, device="cuda")
     weights = torch.ones(1, shape.top_k, device="cuda")
-    layer = layer_of(experts, shape.top_k, False, accumulation, overlaps(x.device))
+    layer = layer_of(experts, shape.top_k, False, overlaps(x.device))
     try:
         Run(x, experts, ids, weights, None, plan, layer).launch(torch.empty_like(x))
     except REFUSALS as error:

@@ -31,6 +31,8 @@ def differences(tokens: int, top_k: int, experts: int, block_m: int, mapped: boo
         first += count
 
     found = []
+    assert aligned.slots is not None
+    assert aligned.table is not None
     table = aligned.table.tolist()
     if table[0] != len(blocks) or len(blocks) > most_blocks(ids.numel(), held, block_m):
         found.append(f"{table[0]} blocks, wanted {len(blocks)}")

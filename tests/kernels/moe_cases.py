@@ -55,7 +55,8 @@ class Case:
     def plan(self) -> Plan:
         """The plan that it runs."""
         tile = Tile(self.block_n, self.block_k, 4, 3, self.group_m, self.swap)
-        return Plan(self.block_m, tile, tile, self.by_token, self.direct)
+        accumulation = Accumulation.FAST if self.fast else Accumulation.EXACT
+        return Plan(self.block_m, tile, tile, self.by_token, self.direct, accumulation)
 
 
 def tolerance(case: Case) -> float:
@@ -100,10 +101,7 @@ def run(case: Case, device: str = "cpu", seed: int = 0) -> float:
         prepared = grouped.GroupedWeights.of(experts)
         got = grouped.fused_moe(x, prepared, own_ids, weights, expert_map=expert_map)
     else:
-        accumulation = Accumulation.FAST if case.fast else Accumulation.EXACT
-        got = launcher.fused_moe(
-            x, experts, own_ids, weights, expert_map=expert_map, plan=case.plan, accumulation=accumulation
-        )
+        got = launcher.fused_moe(x, experts, own_ids, weights, expert_map=expert_map, plan=case.plan)
     expected = reference.fused_moe(x, experts, ids, weights, expert_map)
     assert got.shape == expected.shape
     assert got.dtype == dtype

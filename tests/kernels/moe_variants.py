@@ -15,7 +15,6 @@ from jitwatch.kernels.fused_moe.constants import layer_of
 from jitwatch.kernels.fused_moe.experts import FP8, GROUP, Experts, Scheme
 from jitwatch.kernels.fused_moe.problem import Shape
 from jitwatch.kernels.fused_moe.routing import Router
-from jitwatch.kernels.fused_moe.tiles import Accumulation
 from jitwatch.runtime import offline
 
 
@@ -54,7 +53,7 @@ def count(form: str, scheme: Scheme, shape: Shape, most: int) -> dict[str, Any]:
     """Keys met by kernel over 1 to ``most`` tokens, and the list of `variants` for the same calls."""
     keys = Keys()
     experts = unwritten_experts(shape, scheme)
-    layer = layer_of(experts, shape.top_k, False, Accumulation.EXACT, True)
+    layer = layer_of(experts, shape.top_k, False, True)
     choose = Router(experts, shape.top_k).plan if form == "routed" else launcher.plan_of
     x = torch.empty(most, shape.hidden, dtype=torch.bfloat16)
     # A server's batch is a slice of a longer list: its pointers start anywhere.

@@ -17,7 +17,7 @@ from jitwatch.errors import JitwatchError
 from jitwatch.kernels.fused_moe.constants import layer_of
 from jitwatch.kernels.fused_moe.experts import Scheme
 from jitwatch.kernels.fused_moe.problem import Shape
-from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
+from jitwatch.kernels.fused_moe.tiles import Plan, Tile
 from tests.kernels.moe_variants import unwritten_experts
 
 PROGRAM = """
@@ -38,10 +38,11 @@ def ptx(jit):
 shape = Shape(2, 2, 1024, 768)
 for scheme, block_m, tile, exact, by_token, direct in json.loads(sys.argv[1]):
     experts = unwritten_experts(shape, Scheme(scheme))
-    layer = layer_of(experts, 2, False, Accumulation.EXACT if exact else Accumulation.FAST, True)
+    layer = layer_of(experts, 2, False, True)
     x = torch.empty(3, shape.hidden, dtype=torch.bfloat16)
     ids, weights = torch.zeros(3, 2, dtype=torch.int32), torch.zeros(3, 2)
-    plan = Plan(block_m, Tile(**tile), Tile(**tile), by_token, direct)
+    accumulation = Accumulation.EXACT if exact else Accumulation.FAST
+    plan = Plan(block_m, Tile(**tile), Tile(**tile), by_token, direct, accumulation)
     launcher.Run(x, experts, ids, weights, None, plan, layer).launch(torch.empty_like(x))
     second = token_kernel.down_by_token_kernel if by_token else kernel.down_kernel
     print(json.dumps([ptx(kernel.gate_up_kernel), ptx(second)]))
@@ -137,7 +138,7 @@ def test_exact_accumulation_waits_for_the_matrix_unit_before_it_reads_its_regist
 def test_direct_refuses_scales_that_are_found_beforehand() -> None:
     experts = unwritten_experts(Shape(2, 2, 512, 256), Scheme.TOKEN)
     tile = Tile(64, 128, 4, 3, swap_ab=True)
-    layer = layer_of(experts, 2, False, Accumulation.EXACT, True)
+    layer = layer_of(experts, 2, False, True)
     with pytest.raises(JitwatchError, match="set direct=False"):
         layer.gate_up(Plan(16, tile, tile, direct=True))
 

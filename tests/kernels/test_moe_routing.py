@@ -16,6 +16,7 @@ from jitwatch.kernels.fused_moe.problem import MODELS, Shape, make_experts
 from jitwatch.kernels.fused_moe.routing import Router
 from jitwatch.kernels.fused_moe.table import Backend, Entry, Machine, Result, Table
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan, Tile
+from tests.kernels.moe_variants import unwritten_experts
 
 SHAPE = Shape(4, 2, 64, 32)
 
@@ -26,7 +27,10 @@ MANY = Plan(64, TILE, TILE)
 
 def entry(tokens: int, accumulation: Accumulation = Accumulation.EXACT, **microseconds: float) -> Entry:
     """A measurement; backends by their names in `Backend`."""
-    plans = {"SWAPPED": FEW, "PLAIN": MANY}
+    plans = {
+        "SWAPPED": replace(FEW, accumulation=accumulation),
+        "PLAIN": replace(MANY, accumulation=accumulation),
+    }
     results = tuple(
         Result(Backend[name].value, time_taken, plans.get(name)) for name, time_taken in microseconds.items()
     )
@@ -46,7 +50,32 @@ EXPERTS = make_experts(SHAPE, Scheme.TENSOR, "cpu")
 
 
 def test_exact_accumulation_is_never_given_to_who_adds_up_fast() -> None:
-    assert Router(EXPERTS, 2, table=TABLE).choose(2).backend is Backend.SWAPPED
+    router = Router(EXPERTS, 2, table=TABLE, accumulation=Accumulation.EXACT)
+    choice = router.choose(2)
+    assert (choice.backend, choice.plan) == (Backend.SWAPPED, FEW)
+
+
+@pytest.mark.parametrize(
+    ("fast", "accumulation"), [(9.2, Accumulation.EXACT), (9.0, Accumulation.FAST)]
+)  # 10 us exact: a tenth more than 9.09
+def test_exact_is_kept_while_it_costs_no_more_than_a_tenth(fast: float, accumulation: Accumulation) -> None:
+    entries = (entry(2, SWAPPED=10.0, PLAIN=12.0), entry(2, Accumulation.FAST, SWAPPED=fast, PLAIN=fast + 1))
+    choice = Router(EXPERTS, 2, table=replace(TABLE, entries=entries)).choose(2)
+    assert choice.accumulation is accumulation
+    assert choice.plan is not None
+    assert choice.plan.accumulation is accumulation
+
+
+def test_fast_times_of_another_number_of_tokens_decide_nothing() -> None:
+    entries = (entry(2, SWAPPED=10.0), entry(4, Accumulation.FAST, SWAPPED=1.0))
+    choice = Router(EXPERTS, 2, table=replace(TABLE, entries=entries)).choose(2)
+    assert choice.accumulation is Accumulation.EXACT
+
+
+def test_the_shipped_table_adds_up_exactly_while_weights_are_what_takes_the_time() -> None:
+    router = Router(unwritten_experts(MODELS["mixtral-tp2"], Scheme.TENSOR), 2)
+    assert {router.choose(tokens).accumulation for tokens in range(1, 129)} == {Accumulation.EXACT}
+    assert router.choose(2048).accumulation is Accumulation.FAST
 
 
 def test_a_backend_that_is_not_installed_is_not_chosen() -> None:
@@ -64,7 +93,8 @@ def test_fast_accumulation_goes_to_the_fastest() -> None:
     ("tokens", "plan"), [(1, FEW), (11, FEW), (12, MANY), (5000, MANY)]
 )  # 2 and 64 meet at their geometric mean, 11.3
 def test_the_nearest_measurement_by_ratio_decides(tokens: int, plan: Plan) -> None:
-    assert Router(EXPERTS, 2, table=TABLE).choose(tokens).plan == plan
+    router = Router(EXPERTS, 2, table=TABLE, accumulation=Accumulation.EXACT)
+    assert router.choose(tokens).plan == plan
 
 
 def test_the_explanation_names_rows_measurement_times_and_what_is_stale() -> None:
@@ -74,6 +104,12 @@ def test_the_explanation_names_rows_measurement_times_and_what_is_stale() -> Non
         "  plan: block_m 64 | gate_up 64x128 warps 4 stages 3 group 1 | down 64x128 warps 4 stages 3 group 1",
         "  careful: measured with NVIDIA H200; there is no CUDA device here",
     ]
+
+
+def test_the_explanation_names_what_the_other_accumulation_would_take() -> None:
+    entries = (entry(2, SWAPPED=10.0), entry(2, Accumulation.FAST, SWAPPED=5.0, GROUPED=7.0))
+    reason = Router(EXPERTS, 2, table=replace(TABLE, entries=entries)).choose(2).reason
+    assert reason.endswith("(2 tokens): triton-swapped 5.0 us, torch-grouped-mm 7.0 us; exact 10.0 us")
 
 
 def test_a_layer_that_was_not_measured_runs_by_default_and_says_so() -> None:
@@ -89,8 +125,10 @@ def test_an_override_wins_with_its_measured_plan() -> None:
 
 
 def test_an_override_that_cannot_run_is_refused() -> None:
+    exact = Accumulation.EXACT
+    router = Router(EXPERTS, 2, table=TABLE, accumulation=exact, override=Backend.GROUPED)
     with pytest.raises(JitwatchError, match="backend torch-grouped-mm cannot run this layer"):
-        Router(EXPERTS, 2, table=TABLE, override=Backend.GROUPED).choose(2)
+        router.choose(2)
 
 
 def test_a_machine_that_differs_is_named_part_by_part() -> None:
