@@ -27,6 +27,7 @@ from jitwatch.kernels.fused_moe import grouped, launcher, reference
 from jitwatch.kernels.fused_moe.experts import Experts, Scheme
 from jitwatch.kernels.fused_moe.measure import capture, routings
 from jitwatch.kernels.fused_moe.problem import MODELS, Shape, make_experts
+from jitwatch.kernels.fused_moe.routing import Router
 from jitwatch.kernels.fused_moe.table import Table
 from jitwatch.kernels.fused_moe.tiles import Accumulation, Plan
 from jitwatch.kernels.fused_moe.tune import TOKENS, Job, compile_all
@@ -48,9 +49,12 @@ def floor_seconds(shape: Shape, scheme: Scheme, tokens: int, used: float) -> flo
     return (used * 3 * shape.inner * shape.hidden * size + tokens * shape.hidden * 4) / BANDWIDTH
 
 
-def forms_of(experts: Experts, plans: dict[str, Plan], peers: dict[str, Call]) -> dict[str, Call]:
+def forms_of(
+    experts: Experts, router: Router, plans: dict[str, Plan], peers: dict[str, Call]
+) -> dict[str, Call]:
     """Everything to time, by name."""
-    forms: dict[str, Call] = {name: partial(ours, experts, plan) for name, plan in plans.items()}
+    forms: dict[str, Call] = {"routed": router}
+    forms |= {name: partial(ours, experts, plan) for name, plan in plans.items()}
     if experts.scheme in grouped.SCHEMES:
         weights = grouped.GroupedWeights.of(experts)
         forms["torch"] = partial(by_grouped, weights, False)
@@ -78,18 +82,18 @@ def by_grouped(
 
 
 def plans_of(table: Table, shape: Shape, scheme: Scheme, tokens: int) -> dict[str, Plan]:
-    """The table's plans for exact accumulation, swapped and not, and the faster of them with fast accumulation."""
+    """The table's plans for exact accumulation, swapped and not, and its fastest for fast accumulation."""
     entry = table.find((shape, scheme, Accumulation.EXACT), tokens)
     if entry is None:
         raise JitwatchError(
             f"the table has no entry for {shape}, {scheme.value}, {tokens} tokens: tune first"
         )
-    found: dict[str, Plan] = {}
-    for result in entry.results:
-        if result.plan is not None:
-            found[result.backend] = result.plan
-    best = min(entry.results, key=lambda result: result.microseconds).plan
-    if best is not None and scheme is not Scheme.PLAIN:
+    found = {result.backend: result.plan for result in entry.results if result.plan is not None}
+    if scheme is not Scheme.PLAIN:
+        fast = table.find((shape, scheme, Accumulation.FAST), tokens) or entry
+        own = [result for result in fast.results if result.plan is not None]
+        best = min(own, key=lambda result: result.microseconds).plan
+        assert best is not None
         found["fast"] = replace(best, accumulation=Accumulation.FAST)
     return found
 
@@ -138,8 +142,8 @@ def row_of(
     }
 
 
-def fast_jobs(table: Table, shape: Shape, scheme: Scheme, tokens: Sequence[int]) -> list[Job]:
-    """What the table's plans compile to with fast accumulation: tuning compiled them for the exact one."""
+def plan_jobs(table: Table, shape: Shape, scheme: Scheme, tokens: Sequence[int]) -> list[Job]:
+    """The table's plans, each once: another process may have tuned them, or another accumulation been compiled."""
     plans = {plan: None for count in tokens for plan in plans_of(table, shape, scheme, count).values()}
     return [(shape, scheme, plan) for plan in plans]
 
@@ -188,19 +192,19 @@ def main() -> None:
     wanted = [int(word) for word in args.tokens.split(",")]
     tokens = {name: measured(table, MODELS[name], scheme, wanted) for name in models}
     peers = {path.stem: load_peer(path) for path in args.peer}
-    if scheme is not Scheme.PLAIN:
-        compile_all(
-            [job for name in models for job in fast_jobs(table, MODELS[name], scheme, tokens[name])],
-            args.processes,
-        )
+    compile_all(
+        [job for name in models for job in plan_jobs(table, MODELS[name], scheme, tokens[name])],
+        args.processes,
+    )
     rows: dict[str, list[dict[str, Any]]] = {}
     for name in models:
         shape = MODELS[name]
         experts = make_experts(shape, scheme, "cuda")
         prepared = {peer: prepare(experts) for peer, prepare in peers.items()}
+        router = Router(experts, shape.top_k, table=table)
         print(f"{name} {scheme.value}, us")
         for count in tokens[name]:
-            forms = forms_of(experts, plans_of(table, shape, scheme, count), prepared)
+            forms = forms_of(experts, router, plans_of(table, shape, scheme, count), prepared)
             rows.setdefault(name, []).append(row_of(forms, shape, experts, count, args.rounds))
             print_row(rows[name][-1])
             if args.json:
