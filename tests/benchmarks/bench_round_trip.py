@@ -97,8 +97,10 @@ def round_trip(tree: Path, folder: Path, *, unsafe: bool, sample: int, seed: int
     trip.second += second_run(root, unsafe=unsafe)
     trip.safe_left += safe_fixes_left(root)
     if unsafe:
-        old, new = (state_of(outcomes[i], folder / f"cut_{i}") for i in (0, -1))
-        trip.compiled = compile_sample(old, new, {each.kernel for each in record.said}, sample, seed)
+        (folder / "cut").mkdir()
+        old, new = State.of(outcomes[0], root, tree), State.of(outcomes[-1], root, root)
+        changed = {each.kernel for each in record.said}
+        trip.compiled = compile_sample(old, new, changed, sample, seed, folder / "cut")
     return trip
 
 
@@ -119,12 +121,6 @@ def fixed_on_disk(root: Path, *, unsafe: bool) -> tuple[Fixed, list[Outcome]]:
     if problems or not fixed.settled:
         raise SystemExit(f"{root.name}: {problems or 'no end of fixes'}")
     return fixed, watched.outcomes
-
-
-def state_of(outcome: Outcome, folder: Path) -> State:
-    """What a lint saw."""
-    assert outcome.project is not None
-    return State.of(outcome.project, outcome.sources, folder)
 
 
 def differences(before: Content, after: Content, fixed: Fixed, record: Record) -> Iterator[str]:

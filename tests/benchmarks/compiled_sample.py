@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from jitwatch.source.model import BoundLaunch, Kernel, Project
+from jitwatch.lint.engine import Outcome
+from jitwatch.source.model import Kernel, Project
 from jitwatch.specialization import ArgumentClass, Parameter, Remedy, classify, coarsen, traits_of
 from jitwatch.specialization.classes import FOLDED, unfold
 from jitwatch.verify import Pool
 from jitwatch.verify.files import kernel_source
 from jitwatch.verify.requests import Form, KernelSource, job_of
 from jitwatch.verify.signatures import GUESSES, guess_classes
-from tests.benchmarks.bench_contiguity import cut_out
+from jitwatch.verify.uses import read_uses
+from tests.benchmarks.cut_out import cut_out
 from tests.fix.said import Definition, kernels_by_definition
 
 TARGET = "cuda:90"
@@ -23,37 +24,42 @@ TARGET = "cuda:90"
 SLOWEST = 20.0
 """Seconds that one compile may take."""
 
-Answer = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class State:
     """The files before the fixes, or after them."""
 
+    root: Path
+    """The tree as it is in this state."""
     project: Project
-    sources: Mapping[str, bytes]
-    folder: Path
-    """Where its kernels are cut out to."""
-    kernels: Mapping[Definition, Kernel] = field(default_factory=dict)
+    kernels: Mapping[Definition, Kernel]
 
     @classmethod
-    def of(cls, project: Project, sources: Mapping[str, bytes], folder: Path) -> State:
-        """Find its kernels."""
-        folder.mkdir()
-        return cls(project, sources, folder, kernels_by_definition(project, sources))
+    def of(cls, outcome: Outcome, linted: Path, root: Path) -> State:
+        """What a lint of the tree at ``linted`` saw, which now is at ``root``."""
+        assert outcome.project is not None
+        kernels = {
+            definition: replace(kernel, path=str(root / Path(kernel.path).relative_to(linted)))
+            for definition, kernel in kernels_by_definition(outcome.project, outcome.sources).items()
+        }
+        return cls(root, outcome.project, kernels)
 
-    def source(self, wanted: Definition) -> KernelSource | None:
-        """The kernel, cut out of its file; None where it cannot be."""
+    def source(self, wanted: Definition, folder: Path) -> KernelSource | None:
+        """A kernel, cut out of its file into a folder; None where it cannot be."""
         kernel = self.kernels[wanted]
-        whole = self.folder / "whole" / Path(kernel.path).name
-        whole.parent.mkdir(exist_ok=True)
-        whole.write_bytes(self.sources[kernel.path])
-        file = cut_out(whole, self.folder)
+        file = cut_out(Path(kernel.path), folder)
         if file is None:
             return None
-        own = self.folder / f"of_{abs(hash((kernel.path, file.name)))}.py"
-        file.replace(own)
-        return replace(kernel_source(kernel), path=str(own), module=own.stem, roots=(str(self.folder),))
+        return replace(kernel_source(kernel), path=str(file), module=file.stem, roots=(str(folder),))
+
+    def guesses(self, wanted: Definition, source: KernelSource) -> Iterator[Form]:
+        """Yield forms that launches of a kernel could have."""
+        kernel = self.kernels[wanted]
+        launches = self.project.launches.get((wanted.path, kernel.qualname, kernel.span.line), ())
+        uses = read_uses(kernel)
+        for guess in GUESSES:
+            classes = guess_classes(kernel, source.parameters, launches, guess, uses)
+            yield Form(tuple(classes[each.name] for each in source.parameters))
 
 
 @dataclass(frozen=True)
@@ -83,14 +89,23 @@ def touched(before: State, changed: set[Definition]) -> list[Definition]:
     ]
 
 
-def compile_sample(before: State, after: State, changed: set[Definition], size: int, seed: int) -> Compiled:
-    """Compile both states of a sample, each kernel under the first guessed signature that it compiled with before."""
+def compile_sample(
+    before: State, after: State, changed: set[Definition], size: int, seed: int, folder: Path
+) -> Compiled:
+    """Compile both states of a sample, each kernel under the first guessed signature that it compiled with before.
+
+    ``folder`` is for the kernels, cut out of their files.
+    """
     found = sorted(touched(before, changed), key=repr)
     random.Random(seed).shuffle(found)
-    pairs = {each: pair for each in found[:size] if (pair := (before.source(each), after.source(each)))}
-    sources = {each: (old, new) for each, (old, new) in pairs.items() if old and new}
+    sources = {}
+    for each in found[:size]:
+        old, new = before.source(each, folder), after.source(each, folder)
+        if old and new:
+            sources[each] = old, new
     with Pool(time_limit=SLOWEST) as pool:
-        forms = _first_that_compile(before, {each: old for each, (old, _) in sources.items()}, pool)
+        guesses = {each: list(before.guesses(each, old)) for each, (old, _) in sources.items()}
+        forms = _first_that_compile({each: old for each, (old, _) in sources.items()}, guesses, pool)
         jobs = {
             each: job_of(sources[each][1], _form_after(form, *sources[each]), TARGET)
             for each, form in forms.items()
@@ -106,21 +121,15 @@ def compile_sample(before: State, after: State, changed: set[Definition], size: 
 
 
 def _first_that_compile(
-    state: State, sources: Mapping[Definition, KernelSource], pool: Pool
+    sources: Mapping[Definition, KernelSource], guesses: Mapping[Definition, Sequence[Form]], pool: Pool
 ) -> dict[Definition, Form]:
     """For each kernel the first guess that compiles; those that no guess compiles are left out."""
     found: dict[Definition, Form] = {}
-    for guess in GUESSES:
-        jobs = {}
-        for each, source in sources.items():
-            if each not in found:
-                kernel = state.kernels[each]
-                launches: Sequence[BoundLaunch] = state.project.launches_of(kernel)
-                classes = guess_classes(kernel, source.parameters, launches, guess)
-                form = Form(tuple(classes[parameter.name] for parameter in source.parameters))
-                jobs[each] = form, job_of(source, form, TARGET)
-        pool.compile(job for _, job in jobs.values())
-        found |= {each: form for each, (form, job) in jobs.items() if "figures" in pool.answer(job)}
+    for number in range(len(GUESSES)):
+        forms = {each: guesses[each][number] for each in sources if each not in found}
+        jobs = {each: job_of(sources[each], form, TARGET) for each, form in forms.items()}
+        pool.compile(jobs.values())
+        found |= {each: forms[each] for each, job in jobs.items() if "figures" in pool.answer(job)}
     return found
 
 
