@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from jitwatch.fix.changes import Change, Kind
@@ -25,16 +24,17 @@ WORDS = {
 
 
 def fixes_by_file(applied: Iterable[Finding]) -> Iterator[str]:
-    """Yield how many findings of which rule were fixed, file by file."""
-    by_file: dict[str, Counter[tuple[str, str]]] = {}
+    """Yield which findings of which rule were fixed, file by file."""
+    by_file: dict[str, dict[tuple[str, str], list[Finding]]] = {}
     for finding in applied:
-        by_file.setdefault(finding.path, Counter())[finding.code, finding.name] += 1
-    total = sum(counts.total() for counts in by_file.values())
-    yield f"Fixed {count(total, 'finding')}:"
-    for path, counts in sorted(by_file.items()):
+        by_rule = by_file.setdefault(finding.path, {})
+        by_rule.setdefault((finding.code, finding.name), []).append(finding)
+    yield "Fixed:"
+    for path, by_rule in sorted(by_file.items()):
         yield f"- {path}:"
-        for (code, name), number in sorted(counts.items()):
-            yield f"    {number} × {code} ({name})"
+        for (code, name), findings in sorted(by_rule.items()):
+            told = [f"{each.parameter} of {each.kernel}" for each in findings if each.parameter]
+            yield f"    {len(findings)} × {code} ({name})" + (f": {', '.join(told)}" if told else "")
 
 
 def predicted_against_proven(fixed: Fixed, recording: Recording, proofs: Proofs | None) -> Iterator[str]:

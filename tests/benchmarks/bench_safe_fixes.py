@@ -1,8 +1,9 @@
 """Hold the fixes that the linter calls safe against the compiler.
 
-``python -m tests.benchmarks.bench_safe_fixes TREE...``: of each kernel in the source trees (installed packages, unpacked wheels) with a change that is safe by the source
-alone, both forms are compiled for every class of the argument, the 1 included. Kernels are cut out of their files;
-those that do not compile alone are left out and counted. Prints each change that is not proven harmless.
+``python -m tests.benchmarks.bench_safe_fixes TREE...``: of each kernel in the source trees (installed packages,
+unpacked wheels) with a change that is safe by the source alone, both forms are compiled for every class of the
+argument, the 1 included. Kernels are cut out of their files; those that do not compile alone are left out and counted.
+Prints each change that is not proven harmless.
 """
 
 from __future__ import annotations

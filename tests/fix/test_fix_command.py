@@ -99,9 +99,9 @@ def test_show_fixes_lists_them_by_file_and_rule(project: Project, lint: Lint) ->
     project({"a.py": SAFE, "b.py": UNSAFE})
     ran = lint("--fix", "--unsafe-fixes", "--show-fixes")
     assert ran.out.endswith(
-        "Fixed 2 findings:\n"
+        "Fixed:\n"
         "- a.py:\n    1 × JW006 (useless-opt-out)\n"
-        "- b.py:\n    1 × JW001 (specialised-length)\n"
+        "- b.py:\n    1 × JW001 (specialised-length): num_tokens of kernel\n"
     )
 
 
