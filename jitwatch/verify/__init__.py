@@ -7,7 +7,8 @@ have. The user's module is imported in worker processes only.
 ``files``      requests for ``FILE::KERNEL``, with a given or guessed signature (``signatures``, ``uses``)
 ``prove``      from requests to verdicts
 ``judge``      the rule: what costs, what is harmless
-``figures``    what compiled code amounts to; ``code`` reads it out of PTX, amdgcn and binaries
+``figures``    what compiled code amounts to; ``code`` reads it out of PTX, amdgcn and binaries,
+               and tells which lines of two differ
 ``pool``       worker processes; ``worker`` is what runs in them
 ``verdicts``   the verdict, and the file that keeps a run's
 ``command``    what ``jitwatch verify`` does with names and options

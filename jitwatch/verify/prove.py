@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jitwatch.runtime.offline.target import Target, parse_target
 from jitwatch.specialization import Remedy
 from jitwatch.verify.figures import Figures
-from jitwatch.verify.judge import SEVERITY, Outcome, compare
+from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome, compare
 from jitwatch.verify.pool import Pool, Progress
-from jitwatch.verify.requests import Form, KernelSource, Request, job_of
+from jitwatch.verify.requests import Form, KernelSource, Request, comparison_of, job_of
 from jitwatch.verify.verdicts import Pair, Verdict, conclude
 
 DOUBT = (
@@ -36,7 +37,7 @@ def verify_remedies(
     pool.compile(jobs, progress)
     verdicts = [_verdict(request, device, pool) for request in requests]
     _try_together(requests, verdicts, device, pool, progress)
-    return verdicts
+    return _with_changed_lines(requests, verdicts, device, pool)
 
 
 def _verdict(request: Request, device: Target, pool: Pool) -> Verdict:
@@ -82,7 +83,26 @@ def _judge(request: Request, before: Form, after: Form, device: Target, pool: Po
         return Pair(words, Outcome.COSTS, f"does not compile as {as_what}: {new['failed']}", figures, None)
     changed = Figures.from_json(new["figures"])
     judged = compare(figures, changed, device, request.element_bits)
-    return Pair(words, judged.outcome, judged.reason, figures, changed)
+    return Pair(words, judged.outcome, judged.reason, figures, changed, (before, after))
+
+
+def _with_changed_lines(
+    requests: Sequence[Request], verdicts: Sequence[Verdict], device: Target, pool: Pool
+) -> list[Verdict]:
+    """Add the lines that changed to the decisive pair of each verdict."""
+    jobs = {
+        i: comparison_of(requests[i].kernel, *verdict.pairs[0].forms, device.spelling)
+        for i, verdict in enumerate(verdicts)
+        if verdict.pairs and verdict.pairs[0].forms and verdict.pairs[0].reason != IDENTICAL
+    }
+    pool.compile(jobs.values())
+    shown = list(verdicts)
+    for i, job in jobs.items():
+        first, *others = verdicts[i].pairs
+        answer = pool.answer(job)
+        told = replace(first, changed=tuple(answer.get("changed", ())), changed_more=answer.get("more", 0))
+        shown[i] = replace(verdicts[i], pairs=(told, *others))
+    return shown
 
 
 def _excuse(what: str, answer: Mapping[str, Any]) -> str:

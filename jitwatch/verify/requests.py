@@ -133,6 +133,15 @@ def spell_class(klass: ArgumentClass) -> list[object]:
     return [klass.type, klass.spec, klass.folded, [spell_class(each) for each in klass.elements]]
 
 
+def comparison_of(kernel: KernelSource, before: Form, after: Form, target: str) -> Mapping[str, object]:
+    """What a worker is sent to show the lines in which the code of two forms differs."""
+    second = job_of(kernel, after, target)
+    return {
+        **job_of(kernel, before, target),
+        "after": {name: second[name] for name in ("arguments", "options")},
+    }
+
+
 def job_of(kernel: KernelSource, form: Form, target: str) -> Mapping[str, object]:
     """What a worker is sent to compile a form."""
     import json

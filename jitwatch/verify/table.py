@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -50,9 +50,21 @@ def _table(verdicts: Sequence[Verdict], wide: int) -> Table:
     table.add_column(overflow="fold", ratio=1)
     for verdict in verdicts:
         outcome = Text(verdict.outcome.value, STYLES[verdict.outcome])
-        told = Text.assemble((WRITTEN[verdict.remedy], "bold"), f"\n{verdict.reason}")
+        told = Text.assemble(
+            (WRITTEN[verdict.remedy], "bold"), f"\n{verdict.reason}", *_changed_lines(verdict)
+        )
         table.add_row("", outcome, verdict.parameter, told)
     return table
+
+
+def _changed_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """The assembly that differs, of what is not harmless: what to look at before one decides."""
+    if verdict.outcome is Outcome.HARMLESS or not verdict.changed_lines:
+        return
+    for line in verdict.changed_lines:
+        yield f"\n  {line}", "red" if line.startswith("-") else "green"
+    if verdict.changed_lines_left_out:
+        yield f"\n  and {verdict.changed_lines_left_out} further lines", "dim"
 
 
 def closing(verdicts: Sequence[Verdict], cwd: Path) -> list[str]:

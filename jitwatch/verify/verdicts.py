@@ -11,6 +11,7 @@ from typing import Any
 from jitwatch.specialization import Remedy
 from jitwatch.verify.figures import Figures
 from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome
+from jitwatch.verify.requests import Form
 
 VERDICTS_FILE = "verdicts.json"
 """In a run directory: what ``jitwatch verify RUN`` found, for whoever reads the run later."""
@@ -29,6 +30,12 @@ class Pair:
     reason: str
     before: Figures | None
     after: Figures | None
+    forms: tuple[Form, Form] | None = None
+    """What was compiled; None where one of both did not."""
+    changed: tuple[str, ...] = ()
+    """Lines of the old and the new assembly only (``code.difference``), of the decisive pair."""
+    changed_more: int = 0
+    """Changed lines beyond these."""
 
     @property
     def growth(self) -> int:
@@ -63,6 +70,16 @@ class Verdict:
         """Of the decisive pair."""
         return self.pairs[0].after if self.pairs else None
 
+    @property
+    def changed_lines(self) -> tuple[str, ...]:
+        """Of the decisive pair."""
+        return self.pairs[0].changed if self.pairs else ()
+
+    @property
+    def changed_lines_left_out(self) -> int:
+        """Of the decisive pair."""
+        return self.pairs[0].changed_more if self.pairs else 0
+
     def to_json(self) -> dict[str, Any]:
         """As ``--format json`` prints it."""
         return {
@@ -76,6 +93,8 @@ class Verdict:
             "reason": self.reason,
             "before": self.before.to_json() if self.before else None,
             "after": self.after.to_json() if self.after else None,
+            "changed_lines": list(self.changed_lines),
+            "changed_lines_left_out": self.changed_lines_left_out,
             "classes": [
                 {"class": pair.words, "verdict": pair.outcome.value, "reason": pair.reason}
                 for pair in self.pairs

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from jitwatch.verify.code import amdgcn, elf, ptx
 from jitwatch.verify.figures import Figures
+
+
+def instructions(backend: str, text: str) -> Sequence[str]:
+    """The instructions of one variant's assembly, as its digest is made of them."""
+    return (amdgcn.read_amdgcn(text) if backend == "hip" else ptx.read_ptx(text)).lines
 
 
 def measure(backend: str, text: str, binary: bytes | None, *, shared: int, warps: int) -> Figures:

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jitwatch.specialization.classes import FOLDED, TUPLE, ArgumentClass
-from jitwatch.verify.code.measure import measure
+from jitwatch.verify.code.measure import instructions, measure
 from jitwatch.verify.figures import Figures
 from jitwatch.verify.worker.constants import rebuild
 
 ATTRIBUTES = {"D": ["tt.divisibility", 16], "S": ["tt.pointer_range", 32]}
+ASSEMBLY = {"cuda": ("ptx", "cubin"), "hip": ("amdgcn", "hsaco")}
+"""Names of the text and of the binary that a backend produces."""
 Path = tuple[int, ...]
 
 
@@ -61,9 +63,14 @@ def _value(klass: ArgumentClass, function: Any) -> Any:
     return _constant(klass, function) if klass.type == FOLDED else None
 
 
+def instructions_of(compiled: Any, backend: str) -> Sequence[str]:
+    """The instructions of what ``compile_form`` returned."""
+    return instructions(backend, compiled.asm[ASSEMBLY[backend][0]])
+
+
 def figures_of(compiled: Any, backend: str) -> Figures:
     """Figures of what ``compile_form`` returned."""
-    text, binary = ("amdgcn", "hsaco") if backend == "hip" else ("ptx", "cubin")
+    text, binary = ASSEMBLY[backend]
     metadata = compiled.metadata
     return measure(
         backend,

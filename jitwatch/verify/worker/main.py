@@ -14,7 +14,8 @@ from jitwatch.runtime import offline
 from jitwatch.runtime.imports import ImportWatcher
 from jitwatch.runtime.offline.target import parse_target
 from jitwatch.specialization.classes import ArgumentClass
-from jitwatch.verify.worker.compiling import compile_form, figures_of
+from jitwatch.verify.code.difference import changed_lines
+from jitwatch.verify.worker.compiling import compile_form, figures_of, instructions_of
 from jitwatch.verify.worker.constants import Unbuildable
 from jitwatch.verify.worker.importing import NotFound, load_kernel
 
@@ -29,7 +30,10 @@ def main() -> None:
 
 
 def answer(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Compile one form. The answer has ``figures``, or ``failed`` (one line) and ``stage``: ``find`` or ``compile``."""
+    """Compile one form, or compare two (``job_of``, ``comparison_of``).
+
+    The answer has what was asked for, or ``failed`` (one line) and ``stage``: ``find`` or ``compile``.
+    """
     target = parse_target(job["target"])
     _stand_in(job["target"])
     try:
@@ -40,9 +44,17 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
     from triton.backends.compiler import GPUTarget
 
     gpu = GPUTarget(target.backend, target.arch, target.warp_size)
+
+    def compiled(form: Mapping[str, Any]) -> Any:
+        return compile_form(function, [read_class(row) for row in form["arguments"]], form["options"], gpu)
+
     try:
-        compiled = compile_form(function, [read_class(row) for row in job["arguments"]], job["options"], gpu)
-        return {"figures": figures_of(compiled, target.backend).to_json()}
+        if "after" in job:
+            # Both were compiled before: Triton's disk cache answers.
+            old, new = (instructions_of(compiled(form), target.backend) for form in (job, job["after"]))
+            lines, more = changed_lines(old, new)
+            return {"changed": lines, "more": more}
+        return {"figures": figures_of(compiled(job), target.backend).to_json()}
     except Unbuildable as error:
         return {"failed": str(error), "stage": "find"}
     except Exception as error:  # noqa: BLE001  whatever Triton's compiler raises is the answer
