@@ -17,7 +17,7 @@ class DerivedLengthLeftSpecialised(SpecialisedLengthRule):
 
     ## What it does
     Finds kernels with an opt-out list that leaves out an argument computed from a length: a padded stride
-    (`align(T, 4)`), a product, a quotient.
+    (`align(T, 4)`), a product, a quotient, the stride of the rows of a page table.
 
     ## Why is this bad?
     The derived argument changes its class at other values than the length does, so that the opt-out removes
@@ -26,7 +26,8 @@ class DerivedLengthLeftSpecialised(SpecialisedLengthRule):
     13, 14, 15 and 0. The full fix came months later.
 
     ## Known problems
-    A derived argument that is always a multiple of 16 makes one variant; the linter does not know the factors.
+    A derived argument that is always a multiple of 16 makes one variant; the linter does not know the factors. A
+    table that is allocated once has one width in a process, and another in a deployment with longer contexts.
 
     ## Example
     ```python
@@ -66,6 +67,27 @@ class DerivedLengthLeftSpecialised(SpecialisedLengthRule):
 
             def launch(scales, num_tokens):
                 quantise[(num_tokens,)](scales, num_tokens, triton.cdiv(num_tokens, 4) * 4)
+            """
+        ),
+        Valid(
+            """\
+            import triton
+            import triton.language as tl
+
+            # A vector's stride is 1, and nothing in this kernel is opted out.
+            @triton.jit(do_not_specialize=["n_rows"])
+            def count(out, seq_lens, n_rows, stride):
+                if tl.program_id(0) < n_rows:
+                    tl.store(out + tl.program_id(0), tl.load(seq_lens + tl.program_id(0) * stride))
+
+            @triton.jit
+            def first(out, block_table, stride):
+                for page in range(16):
+                    tl.store(out, tl.load(block_table + tl.program_id(0) * stride + page))
+
+            def launch(out, seq_lens, block_table):
+                count[(4,)](out, seq_lens, seq_lens.shape[0], seq_lens.stride(0))
+                first[(4,)](out, block_table, block_table.stride(0))
             """
         ),
         Valid(
@@ -121,14 +143,52 @@ class DerivedLengthLeftSpecialised(SpecialisedLengthRule):
                 quantise[(num_tokens,)](scales, num_tokens, triton.cdiv(num_tokens, 4) * 4)
             """,
         ),
+        Invalid(
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_pages"])
+            def gather(out, block_table, num_pages, table_stride):
+                for page in range(num_pages):
+                    tl.store(out + page, tl.load(block_table + tl.program_id(0) * table_stride + page))
+
+            def launch(out, block_table):
+                gather[(4,)](out, block_table, block_table.shape[1], block_table.stride(0))
+            """,
+            (
+                (
+                    5,
+                    41,
+                    (
+                        "`table_stride` of `gather` is the stride of a table's rows (`block_table.stride(0)`) and "
+                        "specialised, beside an opted-out `num_pages`: it goes on splitting the kernel by its own "
+                        "classes"
+                    ),
+                ),
+            ),
+            """\
+            import triton
+            import triton.language as tl
+
+            @triton.jit(do_not_specialize=["num_pages", "table_stride"])
+            def gather(out, block_table, num_pages, table_stride):
+                for page in range(num_pages):
+                    tl.store(out + page, tl.load(block_table + tl.program_id(0) * table_stride + page))
+
+            def launch(out, block_table):
+                gather[(4,)](out, block_table, block_table.shape[1], block_table.stride(0))
+            """,
+        ),
     )
 
     def message(self, kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str:
         """What is wrong with this length."""
         from jitwatch.source import wording
 
+        what = wording.what(judgement, "derived from a length")
         return (
-            f"`{parameter.name}` of `{kernel.name}` is derived from a length{wording.origin(judgement)} and "
+            f"`{parameter.name}` of `{kernel.name}` is {what}{wording.origin(judgement)} and "
             f"specialised, beside an opted-out `{wording.opted_out_beside(kernel)}`: it goes on splitting the kernel "
             "by its own classes"
         )

@@ -94,7 +94,8 @@ class IntegerAnnotationWithoutOptOut(SpecialisedLengthRule):
         """What is wrong with this length."""
         from jitwatch.source import wording
 
+        what = wording.what(judgement) + wording.origin(judgement)
         return (
-            f"`{parameter.name}: {parameter.annotation}` of `{kernel.name}` is a length{wording.origin(judgement)}: "
+            f"`{parameter.name}: {parameter.annotation}` of `{kernel.name}` is {what}: "
             "the annotation fixes its type, but multiples of 16 and the value 1 compile apart all the same"
         )

@@ -95,7 +95,8 @@ class HalfDemotedLength(SpecialisedLengthRule):
         """What is wrong with this length."""
         from jitwatch.source import wording
 
+        what = wording.what(judgement) + wording.origin(judgement)
         return (
-            f"`{parameter.name}` of `{kernel.name}` is a length{wording.origin(judgement)} that is no constexpr, as "
+            f"`{parameter.name}` of `{kernel.name}` is {what} that is no constexpr, as "
             "its spelling promises, but still specialised: 1, multiples of 16 and all other values compile apart"
         )

@@ -18,6 +18,7 @@ ORIGINS = {
     Origin.MODEL_CONSTANT: "fixed once the model is loaded",
     Origin.LITERAL: "a literal",
     Origin.STRIDE: "a stride",
+    Origin.ROW: "the stride of a table's rows",
     Origin.DERIVED: "computed from a length",
     Origin.TENSOR: "a tensor",
 }

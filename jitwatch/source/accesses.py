@@ -67,8 +67,12 @@ class Accesses:
         return None
 
     def _give_strides(self, address: Value) -> None:
-        """A parameter that multiplies something in an address is a stride."""
-        for term in map(unchosen, address.terms):
+        """A parameter that multiplies something in an address is a stride; of rows, if more moves it."""
+        terms = [unchosen(term) for term in address.terms]
+        moving = [term for term in terms if any(kind not in ("param", "static") for kind, _ in term)]
+        for term in terms:
             for kind, identity in term if len(term) > 1 else ():
                 if kind in ("param", "static") and identity in self.initial:
                     self.roles[str(identity)] |= Role.STRIDE
+                    if any((kind, identity) not in other for other in moving):
+                        self.roles[str(identity)] |= Role.ROW

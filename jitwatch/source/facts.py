@@ -6,12 +6,14 @@ import ast
 from dataclasses import dataclass, replace
 
 from jitwatch.source.model import Cardinality, Origin
-from jitwatch.source.names import NameHint, counts_requests, hint, names_store
+from jitwatch.source.names import NameHint, counts_requests, describes_batch, hint, names_store
 from jitwatch.source.tensor_names import (
+    has_index_rows,
     holds_indices,
     is_activation,
     is_choice,
     is_index,
+    is_page_table,
     is_pool,
     is_table,
     is_weight,
@@ -26,6 +28,7 @@ _BY_WEIGHT = (
     Origin.LENGTH,
     Origin.DERIVED,
     Origin.DIMENSION,
+    Origin.ROW,
     Origin.POOL,
     Origin.TENSOR,
     Origin.STRIDE,
@@ -99,10 +102,16 @@ class Tensor:
         return Fact(Origin.DIMENSION, soft=True)
 
     def stride(self, index: int | None) -> Fact:
-        """Stride of one dimension: the product of the sizes after it where those are spelled out."""
+        """Stride of one dimension: the product of the sizes after it where those are spelled out.
+
+        A table of indices has two dimensions, so the stride of its rows is its width; that of a vector is 1.
+        """
         if index is not None and self.strides is not None and -len(self.strides) <= index < len(self.strides):
             found = self.strides[index]
             return found if found.is_length else Fact(Origin.STRIDE, found.cardinality, found.hops)
+        if index in (0, -2) and any(has_index_rows(name) for name in self.names):
+            paged = any(is_page_table(name) for name in self.names)
+            return Fact(Origin.ROW, Cardinality.UNBOUNDED if paged else Cardinality.FEW)
         return Fact(Origin.STRIDE, Cardinality.ONE if index == -1 else Cardinality.FEW)
 
 
@@ -166,6 +175,8 @@ def attribute(owner: str, name: str) -> Fact:
     kept = owner in ("self", "cls") or "config" in owner or "cfg" in owner
     if kept and found.is_length and (name.startswith("max_") or not counts_requests(name)):
         return Fact(Origin.MODEL_CONSTANT, Cardinality.ONE)
+    if hint(name) is NameHint.COUNT and describes_batch(owner):
+        return Fact(Origin.LENGTH, soft=True)
     return found
 
 

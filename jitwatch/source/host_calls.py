@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jitwatch.source.facts import COARSE, CONSTANT, FLAG, UNKNOWN, Fact, Tensor, constant, derive, guess, join
 from jitwatch.source.following import follow
 from jitwatch.source.model import Cardinality, Origin
+from jitwatch.source.names import NameHint, hint
 from jitwatch.source.tensor_names import is_pool, is_weight
 from jitwatch.source.text import dotted
 
@@ -233,9 +234,8 @@ def _function(host: Host, node: ast.Call, last: str, scope: Scope, depth: int) -
         return FLAG
     if "pow" in last and whole.is_length:
         return Fact(Origin.DERIVED, Cardinality.LOG2, whole.hops)
-    hinted = guess(last)
-    if hinted.origin is Origin.MODEL_CONSTANT:
-        return hinted
+    if hint(last) in (NameHint.CONSTANT, NameHint.TILE):
+        return guess(last)
     if whole.is_length:
         return Fact(Origin.DERIVED, Cardinality.FEW, whole.hops, soft=True)
     return Fact(Origin.UNKNOWN, soft=True)

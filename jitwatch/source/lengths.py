@@ -19,7 +19,7 @@ from jitwatch.source.model import (
     Role,
     Settled,
 )
-from jitwatch.source.names import NameHint, hint, is_bucket, words
+from jitwatch.source.names import NameHint, hint, is_bucket, names_row, run_time_hint, words
 
 OPT_OUT, ON_ALIGNMENT = "do_not_specialize", "do_not_specialize_on_alignment"
 VARYING = (Cardinality.UNBOUNDED, Cardinality.LOG2)
@@ -82,7 +82,7 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     found = list(_passed(project, kernel, parameter.name))
     if not found and parameter.is_constexpr and _is_tuned(project, kernel):
         return Judgement(Origin.MODEL_CONSTANT, Cardinality.FEW)
-    hinted = hint(parameter.name)
+    hinted = hint(parameter.name) if parameter.is_constexpr else run_time_hint(parameter.name)
     replaced = _is_replaced(parameter)
     if replaced and hinted in (NameHint.NONE, NameHint.COUNT):
         hinted = NameHint.DIMENSION
@@ -94,7 +94,14 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
         origin = Origin.DERIVED if value.origin is Origin.DERIVED else Origin.LENGTH
         return Judgement(origin, value.cardinality, launch, value)
     known = [each for each in found if each[1].origin is not Origin.UNKNOWN]
-    for origin in (Origin.POOL, Origin.TENSOR, Origin.STRIDE, Origin.MODEL_CONSTANT, Origin.LITERAL):
+    for origin in (
+        Origin.ROW,
+        Origin.POOL,
+        Origin.TENSOR,
+        Origin.STRIDE,
+        Origin.MODEL_CONSTANT,
+        Origin.LITERAL,
+    ):
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
     alone = parameter.is_constexpr or (hinted is NameHint.COUNT and Role.LOOP in parameter.roles)
@@ -106,6 +113,8 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
     if replaced and hinted in LENGTH_HINTS and not known:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED, replaced=True)
+    if names_row(parameter.name) and not known:
+        return Judgement(Origin.ROW, Cardinality.UNBOUNDED)
     if hinted in _CONSTANTS:
         return Judgement(Origin.MODEL_CONSTANT, Cardinality.ONE)
     return Judgement(Origin.STRIDE if hinted is NameHint.STRIDE else Origin.UNKNOWN, Cardinality.FEW)

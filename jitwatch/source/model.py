@@ -37,6 +37,8 @@ class Role(Flag):
     """Takes part in address arithmetic."""
     STRIDE = auto()
     """Multiplies an index inside an address."""
+    ROW = auto()
+    """Multiplies one index of an address that another index moves along as well: it steps from row to row."""
     DESCRIPTOR = auto()
     """Is a shape or stride of a block pointer or a tensor descriptor."""
     DIVISOR = auto()
@@ -272,6 +274,9 @@ class Origin(Enum):
     """Fixed once the model is loaded: hidden size, heads, vocabulary, the shape of a weight."""
     LITERAL = "literal"
     STRIDE = "stride"
+    ROW = "row of a table"
+    """The stride of the rows of a table of indices: the table's width. Some tables are as wide as the longest request,
+    some as wide as a request may ever be, and the code that launches does not tell which."""
     DERIVED = "derived"
     """Computed from a length: ``cdiv``, ``align``, a product."""
     TENSOR = "tensor"

@@ -40,6 +40,11 @@ _LETTERS = frozenset({"T", "B", "M", "NB", "NT", "EM", "SQ", "SK", "SKV", "b"})
 _DIMENSIONS = frozenset({"S", "L", "Z", "NC", "TC", "NS"})
 """Letters that mean a length where an inner dimension of an activation is passed for them, and say nothing alone."""
 
+_SIDES = re.compile(r"^[TSL]_?(q|k|kv|Q|K|KV)$")
+"""Such a letter with a side of attention: what its queries, or its keys, are counted by."""
+
+_RUN_TIME_TILES = re.compile(r"^B[A-Z]\d?$")
+
 _WIDTHS = frozenset({"H", "K", "D", "V", "C", "G", "E", "W", "R", "HQ", "HK", "HV", "DK", "DV", "HKV", "KH"})
 """Single capitals that mean a width, a head or a group count; a letter is believed only where nothing else speaks."""
 
@@ -123,7 +128,7 @@ def hint(name: str) -> NameHint:
         return NameHint.STRIDE
     if name in _LETTERS:
         return NameHint.WEAK_LENGTH
-    if name in _DIMENSIONS:
+    if name in _DIMENSIONS or _SIDES.search(name):
         return NameHint.DIMENSION
     if name in _WIDTHS:
         return NameHint.CONSTANT
@@ -158,6 +163,14 @@ def hint(name: str) -> NameHint:
     return NameHint.NONE
 
 
+@lru_cache(maxsize=65536)
+def run_time_hint(name: str) -> NameHint:
+    """Return what the name of a run-time parameter suggests: no ``BT``, since tiles are known at compile time."""
+    if _RUN_TIME_TILES.search(name):
+        return {"BS": NameHint.LENGTH, "BH": NameHint.WEAK_LENGTH}.get(name, NameHint.NONE)
+    return hint(name)
+
+
 def names_store(name: str) -> bool:
     """Whether a name sizes something that is allocated once."""
     return any(part in _STORES for part in words(name))
@@ -171,6 +184,17 @@ def names_pointer(name: str) -> bool:
 def counts_requests(name: str) -> bool:
     """Whether a name counts what arrives: tokens, sequences, requests, a batch."""
     return any(part in _REQUESTS for part in words(name))
+
+
+def names_row(name: str) -> bool:
+    """Whether a name is that of a stride of a table of pages, and not of its columns."""
+    parts = set(words(name))
+    return {"table", "stride"} <= parts and not parts.isdisjoint(("block", "page")) and "1" not in parts
+
+
+def describes_batch(owner: str) -> bool:
+    """Whether the name of an object says that it describes one batch: ``batch_info``, ``attn_metadata``."""
+    return any(part in ("batch", "metadata") for part in words(owner.rpartition(".")[2]))
 
 
 def is_bucket(name: str) -> bool:

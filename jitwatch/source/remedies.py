@@ -8,6 +8,7 @@ from jitwatch.fix.changes import Kind
 from jitwatch.source.lengths import (
     ON_ALIGNMENT,
     OPT_OUT,
+    VARYING,
     Judgement,
     is_dead,
     is_flag,
@@ -58,7 +59,7 @@ def dead_parameters(project: Project, kernel: Kernel) -> Finds:
         judgement = judge(project, kernel, parameter)
         if parameter.is_constexpr:
             unknown = judgement.origin is Origin.UNKNOWN and not is_flag(parameter)
-            if judgement.varies or judgement.origin is Origin.POOL or unknown:
+            if judgement.varies or judgement.origin in (Origin.POOL, Origin.ROW) or unknown:
                 yield parameter, judgement
         elif judgement.varies and not is_opted_out(kernel, parameter):
             yield parameter, judgement
@@ -72,8 +73,13 @@ def constexpr_lengths(project: Project, kernel: Kernel) -> Finds:
             judgement = judge(project, kernel, parameter)
             switches = parameter.roles & ~SILENT in (Role.BRANCH, Role.BRANCH | Role.PASSED)
             counts = judgement.varies and judgement.origin is Origin.LENGTH and not switches
-            if judgement.origin is Origin.POOL or counts:
+            if judgement.origin is Origin.POOL or counts or _is_page_table(judgement):
                 yield parameter, judgement
+
+
+def _is_page_table(judgement: Judgement) -> bool:
+    """Whether a launch shows the width of a table that has a row of pages for each request."""
+    return judgement.origin is Origin.ROW and judgement.value is not None and judgement.cardinality in VARYING
 
 
 def takes_length(project: Project, helper: Kernel, name: str, depth: int = 3) -> bool:
@@ -103,7 +109,8 @@ def fed_constexprs(project: Project, kernel: Kernel) -> Finds:
 def runtime_lengths(project: Project, kernel: Kernel, code: str) -> Finds:
     """Yield the run-time lengths that are used and specialised, and that the rule ``code`` reports.
 
-    Those whose divisibility carries the vector width are left alone: opting them out costs more than it saves.
+    Those whose divisibility carries the vector width are left alone: opting them out costs more than it saves. The
+    stride of a table's rows counts in kernels that opt something out: their authors do the like as often as not.
     """
     keyed = {parameter.name for parameter, _, _ in keyed_lengths(project, kernel)}
     for parameter in kernel.parameters:
@@ -113,8 +120,14 @@ def runtime_lengths(project: Project, kernel: Kernel, code: str) -> Finds:
         if is_opted_out(kernel, parameter) or costs_width(kernel, parameter):
             continue
         judgement = judge(project, kernel, parameter)
-        if judgement.varies and _rule_for(kernel, parameter, judgement) == code:
+        row = judgement.origin is Origin.ROW and Role.ROW in parameter.roles and opts_out(kernel)
+        if (judgement.varies or row) and _rule_for(kernel, parameter, judgement) == code:
             yield parameter, judgement
+
+
+def opts_out(kernel: Kernel) -> bool:
+    """Whether a kernel names parameters in an opt-out list: its author, or an earlier fix, cares for its variants."""
+    return any(True for keyword in (OPT_OUT, ON_ALIGNMENT) for _ in kernel.listed(keyword))
 
 
 def _rule_for(kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str:
@@ -123,8 +136,8 @@ def _rule_for(kernel: Kernel, parameter: Parameter, judgement: Judgement) -> str
         return "JW012"
     if is_spelled_constexpr(kernel, parameter):
         return "JW014"
-    beside = any(True for keyword in (OPT_OUT, ON_ALIGNMENT) for _ in kernel.listed(keyword))
-    return "JW009" if judgement.origin is Origin.DERIVED and beside else "JW001"
+    follows = judgement.origin in (Origin.DERIVED, Origin.ROW)
+    return "JW009" if follows and opts_out(kernel) else "JW001"
 
 
 def demotion(kernel: Kernel, parameter: Parameter) -> Kind:

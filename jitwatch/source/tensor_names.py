@@ -31,6 +31,10 @@ _INDEX = re.compile(
 
 _TABLES = re.compile(r"(block|page)_?(tables?|maps?)|cu_seq|indptr", re.I)
 
+_PAGE_TABLES = re.compile(r"(block|page)_?(tables?|maps?)|req_to_token", re.I)
+
+_TOP_K = re.compile(r"top_?k", re.I)
+
 _CHOICES = re.compile(r"top_?k|expert|(^|_)(indices|ids|idx)$", re.I)
 
 _POOLS = re.compile(
@@ -71,6 +75,18 @@ def is_table(tensor: str) -> bool:
 def is_index(tensor: str) -> bool:
     """Whether a tensor's name says it holds positions or lengths: none of its sizes is a model's."""
     return bool(_INDEX.search(tensor.rpartition(".")[2]))
+
+
+def is_page_table(tensor: str) -> bool:
+    """Whether a tensor's name says it holds, request by request, the pages or slots of its tokens."""
+    return bool(_PAGE_TABLES.search(tensor.rpartition(".")[2]))
+
+
+def has_index_rows(tensor: str) -> bool:
+    """Whether a tensor's name says it holds indices whose rows, if it has any, may be as wide as a request is long."""
+    last = words(tensor)[-1:]
+    held = is_page_table(tensor) or (is_index(tensor) and not _INDICES.isdisjoint(last))
+    return held and not _TOP_K.search(tensor)
 
 
 def is_choice(tensor: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jitwatch.source.lengths import ON_ALIGNMENT, OPT_OUT, Judgement
-from jitwatch.source.model import SILENT, Cardinality, Contiguity, Kernel, Parameter, Role, Span
+from jitwatch.source.model import SILENT, Cardinality, Contiguity, Kernel, Origin, Parameter, Role, Span
 from jitwatch.source.remedies import costs_width
 
 USED = ~(SILENT | Role.POINTER)
@@ -36,6 +36,11 @@ def origin(judgement: Judgement) -> str:
         _, name, _, owner = root.split(" ", 3)
         return f" (argument `{name}` of `{owner}`)" if name == value.text else f" (`{_short(value.text)}`)"
     return f" (`{_short(value.text)}`, by `{_short(root)}`)"
+
+
+def what(judgement: Judgement, follows: str = "a length") -> str:
+    """Say what a specialised argument is: a length, or what follows one."""
+    return "the stride of a table's rows" if judgement.origin is Origin.ROW else follows
 
 
 def _short(text: str) -> str:

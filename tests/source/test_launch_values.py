@@ -96,6 +96,49 @@ def test_the_strides_of_a_padded_buffer_follow_its_length() -> None:
     assert value.origin is Origin.DERIVED
 
 
+@pytest.mark.parametrize(
+    ("expression", "origin"),
+    [
+        ("block_table.stride(1)", Origin.STRIDE),
+        ("block_table.stride(-1)", Origin.STRIDE),
+        ("weight.stride(0)", Origin.STRIDE),
+        ("x.stride(0)", Origin.STRIDE),
+        ("kv_cache.stride(0)", Origin.STRIDE),
+        ("idx_q.stride(0)", Origin.STRIDE),
+        ("topk_ids.stride(0)", Origin.STRIDE),
+        ("block_table.stride(0)", Origin.ROW),
+        ("meta.page_table[:4].stride(-2)", Origin.ROW),
+        ("sorted_token_ids.stride(0)", Origin.ROW),
+        ("self.req_to_token.stride(0) if meta else 0", Origin.ROW),
+    ],
+)
+def test_the_stride_of_a_row_of_a_table_is_told_from_other_strides(expression: str, origin: Origin) -> None:
+    host = (
+        "def go(self, x, weight, block_table, sorted_token_ids, kv_cache, idx_q, topk_ids, meta):\n    pass"
+    )
+    assert passed(host, expression).origin is origin
+
+
+@pytest.mark.parametrize(
+    ("expression", "varies"),
+    [
+        ("batch_info.num_segments", True),
+        ("meta.metadata.num_splits", True),
+        ("config.num_segments", False),
+        ("self.num_segments", False),
+        ("batch_info.num_heads", False),
+        ("batch_info.max_segments", False),
+    ],
+)
+def test_what_the_description_of_a_batch_counts_follows_the_batch(expression: str, varies: bool) -> None:
+    value = passed("def go(self, config, meta, batch_info):\n    pass", expression)
+    assert (value.origin is Origin.LENGTH) == varies
+
+
+def test_what_a_function_of_another_file_returns_is_not_known_by_a_weak_word_of_its_name() -> None:
+    assert passed("def go(meta):\n    n, m = split_decodes(meta, 1)").origin is Origin.UNKNOWN
+
+
 def test_the_hops_are_told_from_the_launch_back_to_the_source() -> None:
     value = passed("def go(x):\n    T = x.shape[0]\n    rows = T * 4", "rows")
     assert value.hops == ("rows = T * 4", "T = x.shape[0]")

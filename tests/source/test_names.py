@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jitwatch.source.names import NameHint, hint, is_bucket
+from jitwatch.source.names import NameHint, hint, is_bucket, names_row, run_time_hint
 from jitwatch.source.tensor_names import holds_indices, is_pool, is_weight
 
 SUGGEST_A_LENGTH = (NameHint.LENGTH, NameHint.WEAK_LENGTH, NameHint.COUNT)
@@ -54,6 +54,7 @@ SUGGEST_A_LENGTH = (NameHint.LENGTH, NameHint.WEAK_LENGTH, NameHint.COUNT)
             "is_causal",
             "dtype",
         ),
+        *("Kq", "Dkv", "T_max", "Block_q"),
         *("cu_seqlens", "seq_lens_ptr", "block_table", "token_ids", "query_start_loc", "x", "n", "out"),
     ],
 )
@@ -94,6 +95,38 @@ def test_the_name_of_a_length_suggests_one(name: str) -> None:
 
 def test_a_share_of_a_length_needs_a_launch_to_show_it() -> None:
     assert hint("rows_per_program") is NameHint.NONE
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("block_table_stride_1", False),
+        ("cos_table_stride", False),
+        ("block_stride", False),
+        ("page_table", False),
+        ("block_table_stride", True),
+        ("page_table_stride_0", True),
+        ("stride_block_table", True),
+    ],
+)
+def test_the_stride_of_a_row_of_pages_is_told_by_its_name(name: str, row: bool) -> None:
+    assert names_row(name) == row
+
+
+@pytest.mark.parametrize("name", ["Sq", "Skv", "T_kv", "TQ", "L_k"])
+def test_a_letter_with_the_side_of_attention_that_it_counts_needs_a_launch_too(name: str) -> None:
+    assert hint(name) is NameHint.DIMENSION
+
+
+@pytest.mark.parametrize(
+    ("name", "at_run_time"),
+    [("BT", NameHint.NONE), ("BK", NameHint.NONE), ("block_size", NameHint.TILE), ("BS", NameHint.LENGTH)],
+)
+def test_a_letter_of_a_tile_is_one_only_where_it_is_known_at_compile_time(
+    name: str, at_run_time: NameHint
+) -> None:
+    assert hint(name) is NameHint.TILE
+    assert run_time_hint(name) is at_run_time
 
 
 @pytest.mark.parametrize("name", ["M_BUCKET", "bucket_M", "M_NP2", "max_len_next_power_of_2", "BS_POW2"])

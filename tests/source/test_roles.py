@@ -142,3 +142,20 @@ def test_a_pointer_advanced_in_a_loop_stays_the_pointer() -> None:
     assert Role.POINTER in found.parameters[0].roles
     assert Role.ADDRESS in found.parameters[1].roles
     assert Role.POINTER not in found.parameters[1].roles
+
+
+@pytest.mark.parametrize(
+    ("address", "steps"),
+    [
+        ("x + tl.program_id(0) * n", False),
+        ("x + tl.program_id(0) * n + m", False),
+        ("x + (tl.program_id(0) + tl.arange(0, 16)) * n", False),
+        ("x + tl.program_id(0) * n + tl.arange(0, 16)", True),
+        ("x + tl.program_id(0) * n + tl.load(y)", True),
+        ("x + tl.program_id(0) * n + tl.program_id(1) * m", True),
+    ],
+)
+def test_a_stride_steps_from_row_to_row_if_something_moves_along_the_row(address: str, steps: bool) -> None:
+    found = parameter(f"@triton.jit\ndef f(x, y, n, m):\n    tl.store({address}, 0.0)\n", "n")
+    assert Role.STRIDE in found.roles
+    assert (Role.ROW in found.roles) == steps
