@@ -49,8 +49,6 @@ def check_runtime(
     name = parameter.name
     if Role.PASSED in parameter.roles:
         raise CannotEdit(f"`{name}` is handed to a function that is not among the linted files")
-    if Role.BRANCH in parameter.roles:
-        raise CannotEdit(f"`{name}` chooses code at compile time")
     if Role.SHAPE in parameter.roles:
         raise CannotEdit(f"`{name}` shapes a tensor or an unrolled loop")
     if parameter.default in ("None", "True", "False"):
@@ -81,6 +79,8 @@ class Uses:
             yield f"the definition of `{kernel.name}` was not found"
             return
         derived = _derived(function, name)
+        if self._chooses(kernel, function, name, derived):
+            yield f"`{name}` chooses code at compile time"
         for node in ast.walk(function):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _reads(node, derived):
                 yield f"{kernel.path}:{node.lineno} raises `{name}` to a power, or by it"
@@ -90,6 +90,18 @@ class Uses:
                 yield f"{kernel.path}:{node.lineno} needs `{name}` at compile time"
             elif isinstance(node, ast.Call):
                 yield from self._call(kernel, node, derived, name, depth)
+
+    def _chooses(self, kernel: Kernel, function: ast.FunctionDef, name: str, derived: set[str]) -> bool:
+        """Whether a parameter chooses between pieces of code in another way than by ending the kernel early."""
+        parameter = kernel.parameter(name)
+        if parameter is None or Role.BRANCH not in parameter.roles:
+            return False
+        endings = [] if kernel.key in self.project.helpers else _early_endings(function.body)
+        tests = [
+            node for node in ast.walk(function) if isinstance(node, ast.If) and _reads(node.test, derived)
+        ]
+        nullable = any(isinstance(node, ast.Is | ast.IsNot) for test in tests for node in ast.walk(test.test))
+        return nullable or not tests or not all(test in endings for test in tests)
 
     def _call(
         self, kernel: Kernel, node: ast.Call, derived: set[str], name: str, depth: int
@@ -124,6 +136,18 @@ class Uses:
 def _is_constexpr(node: ast.AST) -> TypeGuard[ast.AnnAssign]:
     """Whether a node is ``period: tl.constexpr = ...``: what is computed with that is computed at compile time."""
     return isinstance(node, ast.AnnAssign) and dotted(node.annotation).rpartition(".")[2] == "constexpr"
+
+
+def _early_endings(body: list[ast.stmt]) -> list[ast.If]:
+    """``if ...: return`` outside loops: Triton 3.2 to 3.9 compile it for a run-time test as well."""
+    tests = [node for node in body if isinstance(node, ast.If)]
+    endings = [node for node in tests if not node.orelse and _returns_nothing(node.body[-1])]
+    nested = [inner for node in tests for inner in (*_early_endings(node.body), *_early_endings(node.orelse))]
+    return endings + nested
+
+
+def _returns_nothing(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Return) and node.value is None
 
 
 def _derived(function: ast.FunctionDef, name: str) -> set[str]:

@@ -38,6 +38,17 @@ LOOP = "for row in range(num_tokens):\n    tl.store(x + row * W, 0.0)"
         (f"half = num_tokens * 2\ntl.store(x, half ** 0.5)\n{LOOP}", "raises `num_tokens` to a power"),
         (f"period: tl.constexpr = num_tokens - 1\ntl.store(x, period * 0.5)\n{LOOP}", "makes a constexpr of"),
         (f"tl.store(x, float(num_tokens))\n{LOOP}", "gives `num_tokens` to `float`"),
+        (f"if num_tokens == 1:\n    tl.store(x, 0.0)\n{LOOP}", "chooses code at compile time"),
+        (
+            f"if num_tokens == 1:\n    return\nelse:\n    tl.store(x, 0.0)\n{LOOP}",
+            "chooses code at compile time",
+        ),
+        (f"one = num_tokens == 1\nif one:\n    tl.store(x, 0.0)\n{LOOP}", "chooses code at compile time"),
+        (
+            "for row in range(num_tokens):\n    if num_tokens == 1:\n        return\n    tl.store(x, 0.0)",
+            "chooses code",
+        ),
+        (f"if num_tokens is None:\n    return\n{LOOP}", "chooses code at compile time"),
         (f"somewhere_else(x, num_tokens)\n{LOOP}", "handed to a function that is not among the linted files"),
     ],
 )
@@ -53,6 +64,29 @@ def test_a_constexpr_that_a_helper_needs_stays() -> None:
         source.replace("@triton.jit\ndef kernel", f"{helper}@triton.jit\ndef kernel"), "JW002"
     ).remedy
     assert "raises `n` to a power" in remedy
+
+
+def test_a_constexpr_that_chooses_code_in_a_helper_stays() -> None:
+    helper = "@triton.jit\ndef guard(x, n: tl.constexpr):\n    if n == 0:\n        return\n    tl.store(x, 0.0)\n\n"
+    source = program("x, num_tokens: tl.constexpr, W: tl.constexpr", f"guard(x, num_tokens)\n{LOOP}")
+    source = source.replace("@triton.jit\ndef kernel", f"{helper}@triton.jit\ndef kernel")
+    assert "chooses code at compile time" in display_of(source, "JW002").remedy
+
+
+@pytest.mark.parametrize(
+    "early",
+    [
+        "if num_tokens == 0:\n    return",
+        "if num_tokens == 0:\n    tl.store(x, 1.0)\n    return",
+        "if W == 4:\n    if num_tokens <= 1:\n        return",
+        "none = num_tokens == 0\nif none or W == 3:\n    return",
+    ],
+)
+def test_a_constexpr_that_only_ends_the_kernel_early_becomes_a_run_time_argument(early: str) -> None:
+    source = program("x, num_tokens: tl.constexpr, W: tl.constexpr", f"{early}\n{LOOP}")
+    fixed = fix_text(source)
+    assert "num_tokens, W: tl.constexpr" in fixed
+    assert 'do_not_specialize=["num_tokens"]' in fixed
 
 
 def test_a_constexpr_that_is_none_at_a_launch_stays() -> None:
