@@ -119,10 +119,15 @@ def _entries(finding: Finding, outcome: Outcome) -> Entries:
     values: set[object] = {finding.kernel}
     for name, position in _NAMED.findall(f"{finding.message} {finding.remedy}"):
         values.add(name or int(position))
-    lines = lines_of(finding.kernel, outcome.sources[finding.path])
-    nth = next(index for index, line in enumerate(lines) if line >= finding.line)
-    names = frozenset(values - {finding.kernel, keyword})
-    return Entries(Definition(finding.path, finding.kernel, nth), keyword, names)
+    source = outcome.sources[finding.path]
+    nth = next(i for i, line in enumerate(lines_of(finding.kernel, source)) if line >= finding.line)
+    kernel = Definition(finding.path, finding.kernel, nth)
+    assert outcome.project is not None
+    for each in outcome.project.kernels[finding.path]:
+        parameter = each.parameter(finding.parameter or "")
+        if parameter and definition_of(each, source) == kernel:
+            values.add(parameter.index)
+    return Entries(kernel, keyword, frozenset(values - {finding.kernel, keyword}))
 
 
 def _arguments(dropped: list[Said], first: Outcome) -> Iterator[tuple[str, int]]:

@@ -121,6 +121,17 @@ class Tree:
                     each.elts = kept
         return counts
 
+    def mentions(self, wanted: Definition, keyword: str, name: str) -> bool:
+        """Whether a list given as a keyword names a parameter, if only under a condition, or has its position."""
+        function = self.function(wanted)
+        given = [each for call in self._decorating(function) for each in _given(call, keyword)]
+        lists = [each for value in given for each in self._lists(value)]
+        named = any(_is_one_of(node, [name]) for each in (*given, *lists) for node in ast.walk(each))
+        # Nobody can tell which position a condition would choose, so one there does not count.
+        position = _names(function).index(name)
+        plain = [each for each in lists if not any(isinstance(value, ast.IfExp) for value in given)]
+        return named or any(_is_one_of(node, [position]) for each in plain for node in each.elts)
+
     def tidy(self, wanted: Definition) -> None:
         """Leave out opt-out lists that are empty, and the brackets of decorators without arguments."""
         function = self.function(wanted)
@@ -164,7 +175,7 @@ def _make_lists_of_strings(call: ast.Call) -> None:
             each.value = ast.List([each.value], ast.Load())
 
 
-def _is_one_of(node: ast.expr, values: list[object]) -> bool:
+def _is_one_of(node: ast.AST, values: list[object]) -> bool:
     return isinstance(node, ast.Constant) and any(
         node.value == value and type(node.value) is type(value) for value in values
     )
@@ -213,15 +224,15 @@ class Pair:
         return self.old, self.new
 
     def _take_name(self, said: Said) -> Iterator[str]:
-        """Once in each list, if it was in none."""
+        """Once in each list, if no part of them named it before."""
         keyword = LISTED_IN.get(said.kind)
         if keyword is None or said.is_helper:
             return
-        old, new = (tree.take_entries(said.kernel, keyword, [said.parameter]) for tree in self.both)
-        if not any(old) and (not new or set(new) != {1}):
-            yield f"in its lists {new} times"
-        if any(old) and old != new:
-            yield f"was in its lists {old} times, now {new}"
+        if not self.old.mentions(said.kernel, keyword, said.parameter):
+            self.old.take_entries(said.kernel, keyword, [])
+            new = self.new.take_entries(said.kernel, keyword, [said.parameter])
+            if set(new) != {1}:
+                yield f"in its lists {new} times"
 
     def _leave_key(self, said: Said) -> Iterator[str]:
         old, new = (tree.take_entries(said.kernel, KEY, [said.parameter]) for tree in self.both)
