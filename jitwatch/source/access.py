@@ -40,8 +40,6 @@ def access_costs(
     axis, unit = contiguous_axis(address, columns, inner)
     if axis is None:
         return
-    if unit is not None:
-        yield unit, Contiguity.UNIT
     wrap = wraps.get(axis)
     along = frozenset([axis]) | (wrap.along if wrap else frozenset())
     bounds = [each for each in (mask.bounds if mask else ()) if any(along & side.axes for side in each)]
@@ -50,6 +48,8 @@ def access_costs(
     rest = {term: factor for term, factor in address.terms.items() if ("arange", axis) not in term}
     stray = [term for term, factor in rest.items() if not is_aligned(term, factor)]
     if not stray:
+        if unit is not None:
+            yield unit, Contiguity.UNIT
         for term, factor in rest.items():
             if name := _decides(term, factor):
                 yield name, Contiguity.STRIDE if len(unchosen(term)) > 1 else Contiguity.BASE

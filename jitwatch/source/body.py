@@ -106,7 +106,7 @@ class BodyAnalysis(Inlining):
     def _counter(self, node: ast.For, unrolled: bool) -> Value:
         """The loop variable: on the vector's grid when it starts there and each step keeps it there."""
         if unrolled:
-            return symbol("static", self.key(node))
+            return symbol("counter", self.key(node))
         arguments = node.iter.args if isinstance(node.iter, ast.Call) else []
         if len(arguments) == 3:
             start, step = self.evaluate(arguments[0]), self.evaluate(arguments[2])

@@ -13,7 +13,7 @@ from jitwatch.source.accesses import Accesses
 from jitwatch.source.builtin_names import is_builtin
 from jitwatch.source.language import CALLS
 from jitwatch.source.model import Pass, Role
-from jitwatch.source.polynomial import NOTHING, Value, add, multiply, number, opaque, symbol
+from jitwatch.source.polynomial import NOTHING, Value, add, branched, join, multiply, number, opaque, symbol
 from jitwatch.source.text import dotted
 
 Env = dict[str, Value]
@@ -93,6 +93,11 @@ class Evaluator(Accesses):
         if isinstance(node.op, ast.USub):
             return add(NOTHING, value, self.key(node), sign=-1)
         return opaque(self.key(node), value)
+
+    def _eval_IfExp(self, node: ast.IfExp) -> Value:
+        test, one, other = map(self.evaluate, (node.test, node.body, node.orelse))
+        merged = join(one, other) if test.is_static else branched(self.key(node), one, other)
+        return replace(merged, depends=merged.depends | test.depends)
 
     def _eval_Compare(self, node: ast.Compare) -> Value:
         sides = [self.evaluate(each) for each in (node.left, *node.comparators)]

@@ -4,6 +4,7 @@ A symbol is a pair ``(kind, identity)``::
 
     "param"   a run-time parameter
     "static"  a value known at compile time: a constexpr parameter, a global, a function of such
+    "counter"  of an unrolled loop: known at compile time as well, and 1 in some turn, so never aligned
     "arange"  one ``tl.arange``, or the remainder of one
     "known"   a run-time value the compiler knows to be aligned (``multiple_of``, a loop with a constexpr step)
     "opaque"  any other run-time value: a program id, a loaded number
@@ -24,6 +25,8 @@ Term = tuple[Symbol, ...]
 
 LIMIT = 24
 """Terms of a polynomial. Addresses of real kernels stay below ten; unrolled hash mixing does not."""
+
+STATIC = ("static", "counter")
 
 ALIGNMENT = 16
 """The divisor Triton specialises integers and pointers on."""
@@ -49,12 +52,25 @@ class Value:
     @property
     def is_static(self) -> bool:
         """Whether it is known at compile time."""
-        return all(kind == "static" for term in self.terms for kind, _ in term)
+        return all(kind in STATIC for term in self.terms for kind, _ in term)
 
     @property
     def aranges(self) -> Iterator[Hashable]:
         """Identities of the ranges it runs along."""
         return (identity for term in self.terms for kind, identity in term if kind == "arange")
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it runs along a range, and is not anything at each of its elements."""
+        return any(identity not in self.rough for identity in self.aranges)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether it starts on the vector's grid, taking every parameter as aligned."""
+        terms = self.terms.items()
+        return all(
+            is_aligned(term, factor) or any(kind == "arange" for kind, _ in term) for term, factor in terms
+        )
 
     @property
     def parameter(self) -> str | None:
@@ -158,11 +174,15 @@ def _of_both(terms: Mapping[Term, int], left: Value, right: Value) -> Value:
 
 
 def join(one: Value, other: Value) -> Value:
-    """Merge what two branches made of a variable: the one that depends on more parameters stands for both."""
+    """Merge what two branches made of a variable: one stands for both.
+
+    It is the one that runs along memory from the vector's grid, since a compile that takes its branch has a width to
+    lose; else the one that depends on more parameters.
+    """
     if one is other:
         return one
     depends, bounds = one.depends | other.depends, (*one.bounds, *other.bounds)
-    kept = one if len(one.depends) >= len(other.depends) else other
+    kept = max(one, other, key=lambda each: (each.is_smooth, each.is_aligned, len(each.depends)))
     if depends == kept.depends and len(bounds) == len(kept.bounds):
         return kept
     return replace(kept, depends=depends, bounds=bounds[:LIMIT])

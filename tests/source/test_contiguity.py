@@ -120,6 +120,15 @@ def test_the_last_of_a_tensors_strides_is_the_contiguous_one() -> None:
     assert Contiguity.UNIT in kept["stride_qd"]
 
 
+@pytest.mark.parametrize("start", ["tl.load(starts)", "tl.program_id(0)"])
+def test_where_rows_start_anywhere_even_the_contiguous_stride_is_free(start: str) -> None:
+    source = body(
+        f"tl.load(q + {start} + tl.arange(0, 64) * stride_qd)",
+        "q, starts, stride_qn, stride_qd, B: tl.constexpr",
+    )
+    assert parameter(source, "stride_qd").contiguity is NONE
+
+
 def test_what_a_helper_needs_its_caller_needs() -> None:
     found = kernel(
         """

@@ -126,3 +126,43 @@ def helped_rows(x, out, n, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)[:, None]
     at = rows * BLOCK + tl.arange(0, BLOCK)[None, :]
     tl.store(out + at, load_chunk(x + rows * BLOCK, rows < n, BLOCK))
+
+
+@triton.jit
+def unrolled_step(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for step in tl.static_range(3):
+        tl.store(out + step * BLOCK + columns, tl.load(x + step * n + columns))
+
+
+@triton.jit
+def unrolled_start(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    for step in tl.static_range(1, 3):
+        tl.store(out + step + offsets, tl.load(x + step + offsets, mask=offsets < n), mask=offsets < n)
+
+
+@triton.jit
+def either_index(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if BLOCK >= 1024:
+        column = offsets % 4096
+        base = x
+    else:
+        column = tl.minimum((offsets * 0.5).to(tl.int32), n)
+        base = x + 1
+    tl.store(out + offsets, tl.load(base + tl.program_id(1) * n + column))
+
+
+@triton.jit
+def conditional_start(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    start = tl.program_id(0) * n if BLOCK > 64 else 0
+    tl.store(out + offsets, tl.load(x + start + offsets))
+
+
+@triton.jit
+def chosen_start(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    start = n if tl.program_id(0) > 1 else 0
+    tl.store(out + offsets, tl.load(x + start + offsets))
