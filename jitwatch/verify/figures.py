@@ -21,6 +21,10 @@ class Access(enum.Enum):
     """Of the tensor memory accelerator (TMA); their width says nothing."""
 
 
+MOVES = (Access.LOAD, Access.STORE, Access.ASYNC_COPY)
+"""Those whose width follows from what is known of an address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """One compiled variant. Counts are of instructions as written, each once, however often it runs."""
@@ -31,6 +35,9 @@ class Figures:
     """Digest of the machine code, where the binary could be read."""
     accesses: Mapping[Access, Mapping[int, int]]
     """For each kind that occurs: bits a thread moves with one instruction, and how many such instructions."""
+    singles: Mapping[Access, int]
+    """How many of 64 bits move one element of 64 bits, an index or a pointer: they are no vectors. On NVIDIA, whose
+    assembly tells them from two of 32 bits (``ld.global.b64``, ``ld.global.v2.b32``)."""
     matrix: Mapping[str, int]
     """Matrix instructions (``wgmma``, ``mma``, ``mfma``) and how many."""
     registers: int | None
@@ -49,15 +56,22 @@ class Figures:
         """Bits of an access to how many there are, of several kinds together."""
         return sum((Counter(self.accesses.get(kind, {})) for kind in kinds), Counter())
 
+    @property
+    def vector(self) -> int:
+        """Bits of the widest access that can be of several elements; 0 for none."""
+        moved = sum((self.widths(kind) for kind in MOVES), Counter())
+        moved[64] -= sum(self.singles.get(kind, 0) for kind in MOVES)
+        return max((bits for bits, number in moved.items() if number > 0), default=0)
+
     def count(self, kind: Access) -> int:
         """Accesses of a kind."""
         return self.widths(kind).total()
 
     def to_json(self) -> dict[str, Any]:
         """For a pipe, and for ``--format json``."""
-        row = {name: value for name, value in asdict(self).items() if name != "accesses"}
+        row = {name: value for name, value in asdict(self).items() if name not in ("accesses", "singles")}
         spelled = {k.value: {str(bits): n for bits, n in sorted(v.items())} for k, v in self.accesses.items()}
-        return row | {"accesses": spelled}
+        return row | {"accesses": spelled, "singles": {kind.value: n for kind, n in self.singles.items()}}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Figures:
@@ -66,4 +80,5 @@ class Figures:
             Access(kind): {int(bits): n for bits, n in widths.items()}
             for kind, widths in row["accesses"].items()
         }
-        return cls(**{**row, "accesses": accesses})
+        singles = {Access(kind): n for kind, n in row["singles"].items()}
+        return cls(**{**row, "accesses": accesses, "singles": singles})

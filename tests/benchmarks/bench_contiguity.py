@@ -1,20 +1,24 @@
-"""Hold the linter's contiguity verdicts against compiled truth: ``python bench_contiguity.py N TREE...``.
+"""Hold the linter's contiguity verdicts against compiled truth: ``python bench_contiguity.py N TREE... [--seed 0]``.
 
 Of N kernels picked from the source trees (installed packages, unpacked wheels), each run-time integer is compiled
 divisible by 16 and not, for an H200. The linter said from the source whether its divisibility carries the width of
-an access; the compiler tells. Kernels are cut out of their files, with the jitted functions and constants beside them,
-since the packages' own imports are not there; those that do not compile alone, or whose accesses are not
-vectorised to begin with under the guessed signature, are left out and counted.
+an access; the compiler tells. Any access that becomes narrower counts, however few of the bytes it moves; those that
+the linter passes over because they move a vector beside tiles (scales, cosines) are its disagreements, printed with
+their share of the bits.
+
+Kernels are cut out of their files with what they use. Left out, and counted: those that do not compile with a
+guessed signature, those without a run-time integer or with more than LARGEST, and those that have no vector to lose
+under the guess: no access of more than 32 bits, 64-bit elements alone (``ld.global.b64``, an index) apart.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from jitwatch.source import analyse_module, link
@@ -23,22 +27,21 @@ from jitwatch.specialization import Remedy
 from jitwatch.verify import Pool, Verdict, verify_remedies
 from jitwatch.verify.figures import Access
 from jitwatch.verify.files import kernel_source, requests_of_kernel
-from jitwatch.verify.judge import NARROWED_SHARE, READS, narrowed_share
+from jitwatch.verify.judge import READS, narrowed_share
 from jitwatch.verify.requests import job_of
 from jitwatch.verify.verdicts import Pair
 from jitwatch.verify.wanted import Wanted
 from tests.benchmarks.cut_out import cut_out
 
 COSTLY = Contiguity.MASK | Contiguity.STRIDE | Contiguity.BASE | Contiguity.UNIT
-MOVES = (Access.LOAD, Access.STORE, Access.ASYNC_COPY)
 OTHER_VENDORS = {"backend", "backends"}
 """Folders of kernels for other vendors' compilers, in their own dialects."""
 
 LARGEST = 12
 """Run-time integers of a kernel that is still taken: more compile for minutes."""
 
-WIDEST_SCALAR = 64
-"""Bits of an access that proves no vector: one i64 index is as wide."""
+WIDEST_SCALAR = 32
+"""Bits of an access that proves no vector: one fp32 is as wide."""
 
 SLOWEST = 20.0
 """Seconds that one of its compiles may take."""
@@ -78,66 +81,82 @@ def integers_verified(
         return f"does not compile: {base['failed'][:90]}", []
     verdicts = verify_remedies(requests, "cuda:90", pool=pool)
     before = verdicts[0].before
-    if before is None or max(before.widths(*MOVES), default=0) <= WIDEST_SCALAR:
+    if before is None or before.vector <= WIDEST_SCALAR:
         return "not vectorised", []
     return None, verdicts
 
 
-def narrows(verdict: Verdict) -> bool | None:
-    """Whether accesses became narrower, of an index beside the data apart; None when a form did not compile in time."""
+def narrowed(verdict: Verdict) -> float | None:
+    """The largest part of the bits read, or written, that moves in narrower accesses; None: a form did not compile."""
     if any(pair.before is None or pair.after is None for pair in verdict.pairs):
         return None
-    return any(_narrower(pair, kinds) for pair in verdict.pairs for kinds in (READS, (Access.STORE,)))
+    kinds = (READS, (Access.STORE,))
+    return max((_narrowed(pair, each) for pair in verdict.pairs for each in kinds), default=0.0)
 
 
-def _narrower(pair: Pair, kinds: tuple[Access, ...]) -> bool:
+def _narrowed(pair: Pair, kinds: tuple[Access, ...]) -> float:
     assert pair.before is not None
     assert pair.after is not None
     old, new = pair.before.widths(*kinds), pair.after.widths(*kinds)
     if not new.total() > old.total() > 0 or max(old - new, default=0) <= max(new - old):
-        return False
-    return narrowed_share(old, new) >= NARROWED_SHARE
+        return 0.0
+    return narrowed_share(old, new)
+
+
+@dataclass
+class Account:
+    """What was compared so far."""
+
+    table: Counter[tuple[bool, bool]] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    kernels: int = 0
+
+    def take(self, kernel: Kernel, verdicts: list[Verdict]) -> None:
+        """Compare what was said of each integer with what is so; print where they differ."""
+        self.kernels += 1
+        for verdict in verdicts:
+            parameter, share = kernel.parameter(verdict.parameter), narrowed(verdict)
+            assert parameter is not None
+            if share is None:
+                continue
+            said, true = bool(parameter.contiguity & COSTLY), share > 0
+            self.table[said, true] += 1
+            if said != true:
+                place = f"{kernel.path}:{kernel.span.line} {kernel.name} {parameter.name}"
+                told = f"narrows {share:.0%} of the bits" if true else "narrows nothing"
+                print(f"{place}: {parameter.contiguity} but {told}", flush=True)
+
+    def print_totals(self) -> None:
+        """Print the agreement and its parts."""
+        table, total = self.table, self.table.total()
+        agreement = (table[True, True] + table[False, False]) / max(1, total)
+        print(f"{self.kernels} kernels, {total} integers: agreement {agreement:.3f}")
+        print(f"said and true {table[True, True]}, neither {table[False, False]}", end=", ")
+        print(f"said only {table[True, False]}, true only {table[False, True]}")
+        print(f"left out: {dict(self.left_out)}")
 
 
 def main() -> int:
     """Print each disagreement, and the totals."""
-    number, trees = int(sys.argv[1]), [Path(each) for each in sys.argv[2:]]
-    table: Counter[tuple[bool, bool]] = Counter()
-    left_out: Counter[str] = Counter()
-    taken = agreeing = 0
+    parser = argparse.ArgumentParser()
+    parser.add_argument("number", type=int)
+    parser.add_argument("trees", type=Path, nargs="+")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    account = Account()
     with tempfile.TemporaryDirectory() as folder, Pool(time_limit=SLOWEST) as pool:
-        for project, kernel, path in kernels_of(trees, seed=0):
-            if taken == number:
+        for project, kernel, path in kernels_of(asked.trees, asked.seed):
+            if account.kernels == asked.number:
                 break
             file = cut_out(path, Path(folder))
             if file is None:
                 continue
             why, verdicts = integers_verified(project, kernel, file, pool)
-            if why is not None:
-                left_out[why.partition(":")[0]] += 1
-                continue
-            taken += 1
-            wrong = 0
-            for verdict in verdicts:
-                parameter = kernel.parameter(verdict.parameter)
-                assert parameter is not None
-                said, true = bool(parameter.contiguity & COSTLY), narrows(verdict)
-                if true is None:
-                    continue
-                table[said, true] += 1
-                wrong += said != true
-                if said != true:
-                    print(
-                        f"{path}:{kernel.span.line} {kernel.name} {parameter.name}: {parameter.contiguity}",
-                        end=" ",
-                    )
-                    print(f"but {verdict.outcome.value}: {verdict.reason}", flush=True)
-            agreeing += not wrong
-    total = table.total()
-    agreement = (table[True, True] + table[False, False]) / max(1, total)
-    print(f"{taken} kernels, {total} integers: agreement {agreement:.3f}; {agreeing} kernels agree in all")
-    print(f"said and true {table[True, True]}, neither {table[False, False]}", end=", ")
-    print(f"said only {table[True, False]}, true only {table[False, True]}; left out: {dict(left_out)}")
+            if why is None:
+                account.take(kernel, verdicts)
+            else:
+                account.left_out[why.partition(":")[0]] += 1
+    account.print_totals()
     return 0
 
 

@@ -31,6 +31,7 @@ PLAIN = Figures(
     code="a",
     machine="a",
     accesses={Access.LOAD: {128: 4}, Access.STORE: {128: 2}},
+    singles={},
     matrix={},
     registers=64,
     spills=0,
@@ -41,6 +42,25 @@ PLAIN = Figures(
     loops=1,
 )
 CHANGED = replace(PLAIN, code="b", machine="b")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "vector"),
+    [
+        ("ld.global.b64", 0),
+        ("ld.global.b32", 32),
+        ("ld.global.v2.b32", 64),
+        ("ld.global.v2.b64", 128),
+        ("ld.global.v4.b32", 128),
+    ],
+)
+def test_one_element_of_64_bits_is_no_vector(opcode: str, vector: int) -> None:
+    tally = read_ptx(
+        f".entry k(\n@%p1 {opcode} {{ %rd1 }}, [ %rd2 + 0 ];\n@%p1 {opcode} {{ %rd3 }}, [ %rd4 + 0 ];"
+    )
+    figures = replace(PLAIN, accesses=tally.accesses, singles=tally.singles)
+    assert figures.vector == vector
+    assert Figures.from_json(figures.to_json()) == figures
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ def measure(backend: str, text: str, binary: bytes | None, *, shared: int, warps
         code=hashlib.blake2b("\n".join(tally.lines).encode(), digest_size=8).hexdigest(),
         machine=elf.machine_code(binary) if binary else None,
         accesses=tally.accesses,
+        singles=tally.singles,
         matrix=tally.matrix,
         registers=registers,
         spills=spills,

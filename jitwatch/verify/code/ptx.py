@@ -54,14 +54,15 @@ def _count_access(tally: Tally, opcode: str, parts: list[str], operands: str) ->
     elif "global" in parts:
         kinds = {"ld": Access.LOAD, "st": Access.STORE, "atom": Access.ATOMIC, "red": Access.ATOMIC}
         if parts[0] in kinds:
-            tally.access(kinds[parts[0]], _width(opcode, parts))
+            lanes, bits = _width(opcode, parts)
+            tally.access(kinds[parts[0]], lanes * bits, single=(lanes, bits) == (1, 64))
 
 
-def _width(opcode: str, parts: list[str]) -> int:
-    """Bits of one access: ``ld.global.v4.b32`` moves 128."""
+def _width(opcode: str, parts: list[str]) -> tuple[int, int]:
+    """Words of one access and bits of each: ``ld.global.v4.b32`` moves 128."""
     lanes = next((int(part[1:]) for part in parts if part in ("v2", "v4", "v8")), 1)
     match = WIDTH.search(opcode)
-    return lanes * (int(match[1]) if match and match[1] else 32)
+    return lanes, int(match[1]) if match and match[1] else 32
 
 
 def _matrix_name(parts: list[str]) -> str:

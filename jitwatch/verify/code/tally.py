@@ -20,6 +20,7 @@ class Tally:
     lines: list[str] = field(default_factory=list)
     """Instructions as written, which the digest is made of."""
     accesses: dict[Access, dict[int, int]] = field(default_factory=dict)
+    singles: dict[Access, int] = field(default_factory=dict)
     matrix: dict[str, int] = field(default_factory=dict)
     loops: int = 0
     looped: int = 0
@@ -44,10 +45,12 @@ class Tally:
         self.lines.append(text)
         self.looped += self._in_loop
 
-    def access(self, kind: Access, bits: int) -> None:
-        """Count one access."""
+    def access(self, kind: Access, bits: int, *, single: bool = False) -> None:
+        """Count one access; `single`: of one 64-bit element."""
         widths = self.accesses.setdefault(kind, {})
         widths[bits] = widths.get(bits, 0) + 1
+        if single:
+            self.singles[kind] = self.singles.get(kind, 0) + 1
 
     def multiply(self, name: str) -> None:
         """Count one matrix instruction."""
