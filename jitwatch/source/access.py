@@ -42,6 +42,8 @@ def access_costs(
         return
     wrap = wraps.get(axis)
     along = frozenset([axis]) | (wrap.along if wrap else frozenset())
+    if mask and len(address.axes) == 1 and not address.axes & columns:
+        along |= mask.axes - columns  # a mask of one dimension runs along it, whichever range it was made of
     bounds = [each for each in (mask.bounds if mask else ()) if any(along & side.axes for side in each)]
     if along & address.rough or any(_is_ragged(*each, along) for each in bounds):
         return

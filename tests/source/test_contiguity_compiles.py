@@ -40,6 +40,7 @@ NAMES = (
     "gathered",
     "helped_rows",
     "element_mask",
+    "element_mask_of_another_range",
     "row_stride",
     "unrolled_step",
     "either_index",

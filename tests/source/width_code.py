@@ -13,6 +13,13 @@ def element_mask(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def element_mask_of_another_range(x, out, n, BLOCK: tl.constexpr):
+    mask = tl.arange(0, BLOCK) < n
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets, mask=mask), mask=mask)
+
+
+@triton.jit
 def row_mask(x, out, n, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)[:, None]
     at = rows * BLOCK + tl.arange(0, BLOCK)[None, :]
