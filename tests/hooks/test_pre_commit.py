@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.testing import sample_project
+from tests.testing.conftest import ON_DEVICE
+
+pytestmark = pytest.mark.skipif(ON_DEVICE, reason="pre-commit installs the hooks from a package registry")
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import textwrap
 from collections.abc import Callable
@@ -9,9 +10,22 @@ from collections.abc import Callable
 import pytest
 
 ON_DEVICE = bool(os.environ.get("JITWATCH_TESTS_ON_DEVICE"))
-"""Run the same sessions on the GPU of this machine: the verdicts must not differ from those offline."""
+"""Run the same sessions on the GPU of this machine: the verdicts must not differ from those offline.
 
-OFFLINE = [] if ON_DEVICE else ["--jitwatch-offline=cuda:90"]
+``JITWATCH_TESTS_ON_DEVICE=1 python -m pytest tests/testing``; the sessions load the plugin of an installed jitwatch.
+"""
+
+TARGET = "cuda:90"
+OFFLINE = [] if ON_DEVICE else [f"--jitwatch-offline={TARGET}"]
+
+WORKERS = pytest.param(
+    ["-n", "2"],
+    id="xdist",
+    marks=pytest.mark.skipif(
+        importlib.util.find_spec("xdist") is None, reason="pytest-xdist is not installed"
+    ),
+)
+"""Arguments of a session with workers."""
 
 KERNEL = """\
 import pytest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.testing.conftest import Session
+from tests.testing.conftest import WORKERS, Session
 
 ORDERED = """
 def test_recompiles(no_recompiles):
@@ -31,7 +31,7 @@ def test_a_block_without_warm_up_fails_whatever_ran_before(no_recompiles):
 """
 
 
-@pytest.mark.parametrize("arguments", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("arguments", [pytest.param([], id="alone"), WORKERS])
 def test_what_other_tests_launched_changes_nothing(session: Session, arguments: list[str]) -> None:
     got = session(ORDERED, *arguments)
     got.assert_outcomes(passed=3, failed=3)

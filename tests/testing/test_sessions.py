@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.testing.conftest import Session
+from tests.testing.conftest import ON_DEVICE, TARGET, WORKERS, Session
 
 TORCH = """
 import pytest
@@ -89,7 +89,7 @@ def test_settings_and_targets_that_mean_nothing_are_refused(session: Session) ->
     wrong.stderr.fnmatch_lines(["*jitwatch_missing is skip or fail (default skip)"])
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [pytest.param([], id="alone"), WORKERS])
 def test_the_report_covers_tests_workers_and_their_children(
     session: Session, pytester: pytest.Pytester, workers: list[str]
 ) -> None:
@@ -106,8 +106,7 @@ def test_the_report_covers_tests_workers_and_their_children(
             subprocess.run([sys.executable, "-c", "import test_it\\nfor n in (16, 1): test_it.other[(1,)](n)"])
         """,
         "--jitwatch-report",
-        "-o",
-        "jitwatch_offline=cuda:90",
+        *([] if ON_DEVICE else ["-o", f"jitwatch_offline={TARGET}"]),
         *workers,
         offline=False,
     )
@@ -132,7 +131,8 @@ def test_an_outer_profile_gets_what_the_children_of_guarded_tests_recorded(
         """,
         "--collect-only",
     )
-    command = [sys.executable, "-m", "jitwatch", "profile", "--offline", "--out", "run", "--"]
+    offline = [] if ON_DEVICE else ["--offline"]
+    command = [sys.executable, "-m", "jitwatch", "profile", *offline, "--out", "run", "--"]
     got = pytester.run(*command, sys.executable, "-m", "pytest", "test_it.py")
     got.assert_outcomes(passed=1)
     events = [path.read_text() for path in (pytester.path / "run" / "events").iterdir()]
