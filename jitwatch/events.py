@@ -121,7 +121,8 @@ annotation fixes (a class of its own, not folded), the folded value for
 tells them apart), for a tuple the list of its elements'. Releases before 3.3 are written in these terms too.
 
 ``value``: a bool, int, finite float, str or None as it is; a tuple as a list; a tensor as
-``{"tensor": "bfloat16", "shape": [4, 8], "mod16": 0}`` (its address modulo 16); a tensor descriptor as
+``{"tensor": "bfloat16", "shape": [4, 8], "mod16": 0, "bytes": 64}`` (its address modulo 16, and the size of its
+storage, of which a view is a part; older files have no ``bytes``); a tensor descriptor as
 ``{"descriptor": "float16", "shape": [...], "block": [...]}``; anything else as ``{"repr": "..."}``.
 """
 
@@ -150,6 +151,9 @@ class Miss(TypedDict, total=False):
     """``[path, line, function]`` of the launch, frames of Triton and torch left out."""
     stack: list[list[Any]]
     """Up to eight frames outward from ``site``."""
+    grid: list[int] | None
+    """Programs along each axis, where the launch spelled the grid as integers. A function of the arguments is user code
+    and not called for it; ``load`` has what came of it."""
     capturing: bool
     """A CUDA graph was being captured: the module load that follows can fail there."""
 
@@ -170,14 +174,16 @@ class Served(TypedDict, total=False):
     """First line of the exception that ended the compile, when it was seen."""
 
 
-class Load(TypedDict):
-    """A compiled module was loaded onto the device."""
+class Load(TypedDict, total=False):
+    """A compiled module was loaded onto the device, on the way to its first launch."""
 
     event: str
     n: int | None
     kernel: str
     time: float
     seconds: float
+    grid: list[int] | None
+    """Programs along each axis of that launch."""
 
 
 class Tune(TypedDict, total=False):

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+from . import frames, values
 from .hooks import guarded
 
 TYPE_CHECKING = False
@@ -150,5 +151,6 @@ class CompileWatch:
                 "kernel": name,
                 "time": time.time(),
                 "seconds": round(time.perf_counter() - self.local.load_started, 6),
+                "grid": values.grid(frames.launched_grid(frames.caller(1))),
             }
         )

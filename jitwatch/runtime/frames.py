@@ -22,8 +22,8 @@ class Launch:
 
     ``via`` as in ``jitwatch.events.Miss``; ``arguments`` the bound arguments by name (empty when Triton's ``run``
     was not found); ``specialization`` the list of (type, spec), None before 3.3; ``passed`` the keywords of the
-    launch as they were spelled; ``options`` Triton's parsed options object; ``stack`` ``[path, line, function]``
-    outward.
+    launch as they were spelled; ``options`` Triton's parsed options object; ``grid`` the grid as it was spelled, a
+    function or integers; ``stack`` ``[path, line, function]`` outward.
     """
 
     def __init__(self, frame: FrameType) -> None:
@@ -32,10 +32,11 @@ class Launch:
         self.specialization: Any = None
         self.passed: dict[str, Any] = {}
         self.options: Any = None
+        self.grid: Any = None
         self.stack: list[list[Any]] = []
         for each in _outward(frame):
             code, top = each.f_code, _top_package(each)
-            if top == "triton" or top.startswith("triton_"):
+            if _is_triton(each):
                 self._read_triton(code.co_name, each)
             elif top in HIDDEN or each.f_globals.get("__name__", "").startswith("jitwatch.runtime"):
                 continue
@@ -53,11 +54,25 @@ class Launch:
             local = frame.f_locals
             self.arguments = dict(local["bound_args"])
             self.specialization = local.get("specialization")
+            self.grid = local.get("grid")
             self.passed = {k: v for k, v in local.get("kwargs", {}).items() if k not in self.arguments}
         elif name == "preload":
             self.via = "preload"
         elif name == "_bench":
             self.via = "tune"
+
+
+def launched_grid(frame: FrameType) -> Any:
+    """The grid of the launch that a frame is part of: integers, once Triton has called what it was spelled as."""
+    for each in _outward(frame):
+        if each.f_code.co_name == "run" and _is_triton(each) and "bound_args" in each.f_locals:
+            return each.f_locals.get("grid")
+    return None
+
+
+def _is_triton(frame: FrameType) -> bool:
+    top = _top_package(frame)
+    return top == "triton" or top.startswith("triton_")
 
 
 def _outward(frame: FrameType | None) -> Iterator[FrameType]:

@@ -132,6 +132,7 @@ class Recorder:
             "effective": digest(str(sorted(vars(launch.options).items()))) if launch.options else None,
             "site": launch.stack[0] if launch.stack else None,
             "stack": launch.stack,
+            "grid": values.grid(launch.grid),
             "capturing": _is_capturing(),
         }
 

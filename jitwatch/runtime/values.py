@@ -44,9 +44,17 @@ def _tensor(value: Any) -> dict[str, Any]:
     try:
         described["shape"] = [int(n) for n in value.shape]
         described["mod16"] = int(value.data_ptr()) % 16
-    except Exception:  # noqa: BLE001  fake and symbolic tensors have no address; Triton's MockTensor has no shape
+        described["bytes"] = int(value.untyped_storage().nbytes())
+    except Exception:  # noqa: BLE001  fake and symbolic tensors have no address, Triton's MockTensor no shape or storage
         described.setdefault("shape", None)
     return described
+
+
+def grid(value: Any) -> list[int] | None:
+    """Programs along each axis of a grid, or None: a function that is still to be called, something symbolic."""
+    if not isinstance(value, (tuple, list)) or not value or not all(isinstance(each, int) for each in value):
+        return None
+    return [int(each) for each in value]
 
 
 def _dtype_name(dtype: Any) -> str:

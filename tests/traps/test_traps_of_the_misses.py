@@ -300,7 +300,7 @@ def test_trap_10_the_launch_line_is_the_users_and_no_tensor_is_kept(write: Write
     assert "kernel[lambda" in lines[miss["site"][1] - 1]
     assert "Layer()(x)" in lines[miss["stack"][-1][1] - 1]
     assert len(miss["stack"]) == 2, "the frames of torch.nn.Module.__call__ are hidden"
-    assert miss["args"][0][2] == {"tensor": "float32", "shape": [48], "mod16": 0}
+    assert miss["args"][0][2] == {"tensor": "float32", "shape": [48], "mod16": 0, "bytes": 192}
 
 
 def test_trap_14_loading_the_module_is_told_beside_the_compile(write: Write, profile: Profile) -> None:
@@ -308,6 +308,49 @@ def test_trap_14_loading_the_module_is_told_beside_the_compile(write: Write, pro
     if not run.events("process")[0]["probes"]["load_hooks"]:
         pytest.skip("this Triton has no load hooks")
     assert [load["n"] for load in run.events("load")] == [1, 2]
+
+
+GRIDS = """
+import torch
+asked = []
+def grid(meta):
+    asked.append(meta["n"])
+    return (meta["n"] + 1, 2)
+kernel[(3,)](4)
+kernel[3, 2, 1](16)
+kernel[grid](5, BLOCK=32)
+kernel[grid](5, BLOCK=32)
+kernel.warmup(7, BLOCK=64, grid=grid)
+print(asked)
+"""
+
+
+def test_the_grid_is_told_and_its_function_called_no_more_often_than_triton_does(
+    write: Write, profile: Profile
+) -> None:
+    run = profile(write(KERNEL + GRIDS))
+    misses = run.events("miss")
+    assert [miss["grid"] for miss in misses[:2]] == [[3], [3, 2, 1]]
+    assert [miss["grid"] for miss in misses[2:]] == [None] * len(misses[2:])
+    assert run.stdout == "[5, 5]\n", "once for each launch, and not for the warm-up"
+    if run.events("process")[0]["probes"]["load_hooks"]:
+        assert [load["grid"] for load in run.events("load")] == [[3], [3, 2, 1], [6, 2]]
+
+
+def test_a_views_storage_is_told_and_a_tensor_without_one_is_told_all_the_same(
+    write: Write, profile: Profile
+) -> None:
+    program = """
+        import torch
+        from triton.runtime.jit import MockTensor
+        @triton.jit
+        def copied(x, n):
+            tl.store(x, n)
+        copied[(1,)](torch.zeros(1000, dtype=torch.float16)[8:16], 5)
+        copied.warmup(MockTensor("fp16"), 6, grid=(1,))
+    """
+    first, *_ = (miss["args"][0][2] for miss in profile(write(program)).events("miss"))
+    assert first == {"tensor": "float16", "shape": [8], "mod16": 0, "bytes": 2000}
 
 
 def test_trap_16_a_warm_up_with_a_dtype_is_seen_as_the_aligned_variant_only(
