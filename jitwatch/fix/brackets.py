@@ -6,11 +6,10 @@ them: in ``k[grid](x, (T + 1))`` the second argument is ``(T + 1)``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from jitwatch.fix.text import settle
+from jitwatch.fix.text import line_end, line_start, settle
 from jitwatch.fix.tokens import Token, tokens
 from jitwatch.lint.finding import Edit
 
@@ -59,7 +58,7 @@ class Brackets:
     @property
     def on_one_line(self) -> bool:
         """Whether no line ends inside."""
-        return b"\n" not in self.source[self.opening : self.closing]
+        return line_end(self.source, self.opening) >= self.closing
 
     def appending(self, texts: Sequence[str]) -> list[Edit]:
         """Edits that add elements at the end, in the layout that the others have."""
@@ -74,7 +73,7 @@ class Brackets:
         line_end = _end_of_line(self.source, self.trailing or end)
         if self.closing < line_end or not self._starts_line(start):
             return [Edit(end, end, "".join(f", {text}" for text in texts))]
-        indentation = self.source[_start_of_line(self.source, start) : start].decode(errors="replace")
+        indentation = self.source[line_start(self.source, start) : start].decode(errors="replace")
         if self.trailing is not None:
             return [Edit(line_end, line_end, "".join(f"\n{indentation}{text}," for text in texts))]
         added = "".join(f",\n{indentation}{text}" for text in texts)
@@ -92,7 +91,7 @@ class Brackets:
         edits = [self._removal(index) for index in sorted(indices) if index < last or self.trailing]
         tail = [] if self.trailing else [index for index in sorted(indices) if index > last]
         begin = self.elements[last][1] if kept else self.elements[0][0]
-        if tail and b"\n" not in self.source[begin : self.elements[-1][1]]:
+        if tail and line_end(self.source, begin) >= self.elements[-1][1]:
             edits.append(Edit(begin, self.elements[-1][1], ""))
         else:
             edits += [self._removal(index) for index in tail]
@@ -111,7 +110,7 @@ class Brackets:
         ]
 
     def _starts_line(self, offset: int) -> bool:
-        return not self.source[_start_of_line(self.source, offset) : offset].strip()
+        return not self.source[line_start(self.source, offset) : offset].strip()
 
 
 class _Reader:
@@ -150,15 +149,6 @@ class _Reader:
             self.comma = token.start
 
 
-def _start_of_line(source: bytes, offset: int) -> int:
-    return max(source.rfind(b"\n", 0, offset), source.rfind(b"\r", 0, offset)) + 1
-
-
-_BREAK = re.compile(rb"\r\n|\r|\n")
-
-
 def _end_of_line(source: bytes, offset: int) -> int:
     """Offset of the end of the line, without its line end and the blanks before that."""
-    found = _BREAK.search(source, offset)
-    end = found.start() if found else len(source)
-    return offset + len(source[offset:end].rstrip())
+    return offset + len(source[offset : line_end(source, offset)].rstrip())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import tokenize
 from collections.abc import Iterator
@@ -32,6 +33,13 @@ class Token(NamedTuple):
         """Whether it is a comment."""
         return self.kind == tokenize.COMMENT
 
+    @property
+    def ends_operand(self) -> bool:
+        """Whether a bracket that follows calls or subscripts what ends here."""
+        if self.kind == tokenize.NAME:
+            return not keyword.iskeyword(self.text)
+        return self.text in CLOSING or self.kind == tokenize.STRING
+
     def step(self) -> int:
         """1 for an opening bracket, -1 for a closing one, else 0."""
         if self.kind != tokenize.OP:
@@ -55,7 +63,9 @@ def tokens(source: bytes, start: int, end: int | None = None) -> Iterator[Token]
             return offsets[-1]
         return offsets[row - 1] + len(lines[row - 1][:column].encode(encoding))
 
-    for each in tokenize.generate_tokens(iter([*lines, ""]).__next__):
+    # tokenize takes a lone carriage return for an error, Python itself for the end of a line.
+    read = iter([*(f"{line[:-1]}\n" if line.endswith("\r") else line for line in lines), ""])
+    for each in tokenize.generate_tokens(read.__next__):
         if each.type == tokenize.ENDMARKER:
             return
         yield Token(each.type, each.string, place(*each.start), place(*each.end))

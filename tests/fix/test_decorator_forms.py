@@ -224,7 +224,26 @@ def test_a_file_that_has_longer_lines_keeps_them() -> None:
     assert fix_text(source) == source.replace('"])', '", "num_tokens"])')
 
 
-@pytest.mark.parametrize("newline", ["\r\n", "\n"])
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "debug=(triton.IS_DEBUGGED_BY_SOMEBODY_WHO_HAS_A_REASON_FOR_IT_AND_A_LONG_NAME_TOO_ALAS)",
+        "debug=triton.FLAGS[triton.IS_DEBUGGED_BY_SOMEBODY_WHO_HAS_A_REASON_FOR_IT_AND_A_LONG_NAME_TOO]",
+        "noinline=[each for each in triton.FLAGS if each.IS_INLINED_BY_SOMEBODY_WHO_HAS_A_REASON_FOR_IT]",
+        "noinline=any(each for each in triton.FLAGS if each.IS_INLINED_BY_SOMEBODY_WHO_HAS_A_REASON)",
+    ],
+)
+def test_only_what_takes_a_comma_at_its_end_is_broken(argument: str) -> None:
+    before = f"@triton.jit({argument}, repr=name)"
+    after = fix_decorator(before)
+    old, new = (ast.parse(f"{each[1:]}", mode="eval").body for each in (before, after))
+    assert isinstance(old, ast.Call)
+    assert isinstance(new, ast.Call)
+    assert "\n" in after
+    assert list(map(ast.dump, new.keywords[:2])) == list(map(ast.dump, old.keywords))
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
 def test_line_ends_stay_what_they_are(newline: str) -> None:
     source = decorated("@triton.jit(\n    debug=True,\n)").replace("\n", newline).encode()
     fixed = fix({"a.py": source}).after["a.py"]
