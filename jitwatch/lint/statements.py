@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ _LAYOUT_TOKENS = frozenset(
         *(tokenize.ENCODING, tokenize.ENDMARKER),
     )
 )
+
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+"""Ends a line for Python, and for tokenize does not."""
 
 
 @dataclass
@@ -57,7 +61,7 @@ class Statements:
         opening: tokenize.TokenInfo | None = None
         decorated: Statement | None = None
         try:
-            for token in tokenize.tokenize(io.BytesIO(self.source).readline):
+            for token in tokenize.tokenize(io.BytesIO(_LONE_RETURN.sub(b"\n", self.source)).readline):
                 if token.type == tokenize.COMMENT:
                     self.comments.append(token)
                 elif token.type == tokenize.NEWLINE and opening is not None:

@@ -50,5 +50,5 @@ def find_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
         else:
             for inner in ("body", "orelse", "finalbody"):
                 pending.extend(each for each in getattr(node, inner, ()) if isinstance(each, ast.stmt))
-            for handler in getattr(node, "handlers", ()):
-                pending.extend(handler.body)
+            for block in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                pending.extend(block.body)

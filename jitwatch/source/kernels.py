@@ -45,8 +45,8 @@ class KernelFinder:
             else:
                 for inner in ("body", "orelse", "finalbody"):
                     self.visit(getattr(node, inner, None) or [], owners, outer)
-                for handler in getattr(node, "handlers", ()):
-                    self.visit(handler.body, owners, outer)
+                for block in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                    self.visit(block.body, owners, outer)
 
     def _function(self, node: Function, owners: tuple[str, ...], outer: Function | None) -> None:
         decorators = tuple(self._read(each) for each in node.decorator_list)

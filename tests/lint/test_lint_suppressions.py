@@ -45,6 +45,12 @@ def test_two_comments_in_one_line_are_two() -> None:
     assert first.end <= second.start
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_comment_ends_with_its_line_whatever_ends_that(end: str) -> None:
+    (found,) = find(end.join(["# of a file", "x = 1  # jitwatch: ignore[JW006] why", "y = 2", ""]).encode())
+    assert (found.line, found.reason) == (2, "why")
+
+
 HEADER = """\
     @decorator  # line 1
     @triton.jit(

@@ -43,6 +43,7 @@ def test_what_is_not_triton_is_no_kernel(source: str) -> None:
         "import triton\ndef f(x): pass\nf = triton.jit(f)\nf = triton.heuristics({'E': lambda a: 1})(f)\n",
         "import triton\ndef f(x): pass\ng = triton.jit(do_not_specialize=['x'])(f)\n",
         "try:\n    import triton\nexcept ImportError:\n    pass\nif True:\n    @triton.jit\n    def f(x): pass\n",
+        "match 1:\n    case 1:\n        import triton\n        @triton.jit\n        def f(x): pass\n",
     ],
 )
 def test_every_form_of_decorating_makes_one_kernel(source: str) -> None:
