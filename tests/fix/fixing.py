@@ -5,11 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
+from hypothesis import HealthCheck, settings
+
 from jitwatch.fix.passes import Fixed, fix_until_settled
 from jitwatch.lint.config import Configuration, Overrides
 from jitwatch.lint.engine import Options, Outcome, lint_sources
 from jitwatch.lint.finding import Applicability, Finding
 from tests.fix.said import Record, Watched, record_of
+
+GENERATED = settings(
+    deadline=None,
+    derandomize=True,  # the same programs in every run of the suite
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 PREAMBLE = "import triton\nimport triton.language as tl\n\n"
 

@@ -10,6 +10,7 @@ import ast
 import codecs
 import io
 import itertools
+import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +68,9 @@ def _ends(source: bytes) -> set[bytes]:
 
 
 def _comments(source: bytes) -> Counter[str]:
-    tokens = tokenize.tokenize(io.BytesIO(source).readline)
+    # A lone carriage return ends a line for Python, and for tokenize does not.
+    text = io.BytesIO(re.sub(rb"\r(?!\n)", b"\n", source))
+    tokens = tokenize.tokenize(text.readline)
     return Counter(token.string for token in tokens if token.type == tokenize.COMMENT)
 
 

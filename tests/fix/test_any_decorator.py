@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fix.fixing import BODY, fix, fix_and_record
+from tests.fix.fixing import BODY, GENERATED, fix, fix_and_record
 from tests.fix.sameness import unsaid
 
 PARAMETERS = ("x", "num_tokens", "num_seqs", "stride", "WIDTH")
@@ -103,7 +103,7 @@ def programs(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(GENERATED, max_examples=150)
 @given(programs(), st.sampled_from(["\n", "\r\n"]))
 def test_the_result_parses_differs_where_said_and_is_final(program: str, newline: str) -> None:
     source = program.replace("\n", newline).encode()
