@@ -83,7 +83,9 @@ class EventReader:
             process.kernels[row["id"]] = _kernel(row)
         elif event == "load":
             if row.get("n") is not None:
-                misses[row["n"]].load_seconds += _load(misses[row["n"]], row)
+                miss = misses[row["n"]]
+                miss.load_seconds += _load(miss, row)
+                miss.grid = miss.grid or _grid(row)
         elif event == "tune":
             process.tunes.append(self._tune(row))
         elif event == "notice":
@@ -109,6 +111,7 @@ class EventReader:
             site=self._once("site", site, read_site) if site else None,
             stack=self._once("stack", row.get("stack") or (), read_stack),
             capturing=bool(row.get("capturing")),
+            grid=_grid(row),
         )
 
     def _argument(self, argument: list[Any]) -> tuple[ArgumentClass, Value]:
@@ -195,6 +198,10 @@ def _load(miss: Miss, row: Mapping[str, Any]) -> float:
     if miss.via != "launch" or miss.served is None or miss.load_seconds:
         return seconds
     return max(seconds, float(row["time"]) - miss.served.time)
+
+
+def _grid(row: Mapping[str, Any]) -> tuple[int, ...] | None:
+    return tuple(map(int, row["grid"])) if row.get("grid") else None
 
 
 def _number(value: Any) -> Any:

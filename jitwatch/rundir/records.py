@@ -63,6 +63,8 @@ class Miss:
     served: Served | None = None
     load_seconds: float = 0.0
     """From the compile's end until its module was on the device; not part of ``served.seconds``."""
+    grid: tuple[int, ...] | None = None
+    """Programs along each axis, where the run tells."""
 
 
 @dataclass(frozen=True, slots=True)

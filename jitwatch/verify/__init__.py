@@ -9,6 +9,7 @@ have. The user's module is imported in worker processes only.
 ``judge``      the rule: what costs, what is harmless
 ``figures``    what compiled code amounts to; ``code`` reads it out of PTX, amdgcn and binaries,
                and tells which lines of two differ
+``timed``      on a device of the target, what time says of the verdict; ``timing`` measures
 ``pool``       worker processes; ``worker`` is what runs in them
 ``verdicts``   the verdict, and the file that keeps a run's
 ``command``    what ``jitwatch verify`` does with names and options

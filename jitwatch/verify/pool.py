@@ -85,7 +85,9 @@ class Pool:
             worker = Worker(self.python, self.cwd)
             self._all.append(worker)
         answer = worker.ask(text, self.time_limit)
-        if not worker.dead:
+        if answer.get("last"):
+            worker.stop()
+        elif not worker.dead:
             self._idle.append(worker)
         return answer
 

@@ -12,6 +12,7 @@ from jitwatch.verify.figures import Figures
 from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome, compare
 from jitwatch.verify.pool import Pool, Progress
 from jitwatch.verify.requests import Form, KernelSource, Request, comparison_of, job_of
+from jitwatch.verify.timed import add_times
 from jitwatch.verify.verdicts import Pair, Verdict, conclude
 
 DOUBT = (
@@ -37,7 +38,7 @@ def verify_remedies(
     pool.compile(jobs, progress)
     verdicts = [_verdict(request, device, pool) for request in requests]
     _try_together(requests, verdicts, device, pool, progress)
-    return _with_changed_lines(requests, verdicts, device, pool)
+    return add_times(requests, _with_changed_lines(requests, verdicts, device, pool), device, pool)
 
 
 def _verdict(request: Request, device: Target, pool: Pool) -> Verdict:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from jitwatch.specialization import ArgumentClass, Parameter, Remedy, coarsen
+from jitwatch.specialization import ArgumentClass, Parameter, Remedy, Value, coarsen
 from jitwatch.specialization.variants import Options
 
 MOST_FORMS = 12
@@ -35,6 +35,15 @@ class Form:
 
     arguments: tuple[ArgumentClass, ...]
     options: Options = ()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch that the run recorded, as far as it can be repeated."""
+
+    grid: tuple[int, ...]
+    values: tuple[Value, ...]
+    """Of the arguments, tensors by their sizes, as events have them."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Request:
     """The forms are guessed from the source, not recorded or given."""
     doubted: bool = False
     """They are, and the source says that divisibility matters: a guess that leaves the access out proves nothing."""
+    launches: Mapping[Form, Launch] = field(default_factory=dict)
+    """Of the forms: the first recorded launch of each whose grid is known."""
 
     @property
     def parameter(self) -> Parameter:
@@ -140,6 +151,14 @@ def comparison_of(kernel: KernelSource, before: Form, after: Form, target: str) 
         **job_of(kernel, before, target),
         "after": {name: second[name] for name in ("arguments", "options")},
     }
+
+
+def timing_of(
+    kernel: KernelSource, before: Form, after: Form, target: str, launch: Launch
+) -> Mapping[str, object]:
+    """What a worker with a device is sent to time two forms."""
+    launched = {"grid": launch.grid, "values": launch.values}
+    return {**comparison_of(kernel, before, after, target), "launch": launched}
 
 
 def job_of(kernel: KernelSource, form: Form, target: str) -> Mapping[str, object]:

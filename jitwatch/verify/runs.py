@@ -9,7 +9,8 @@ from jitwatch.analysis import Findings, KernelFindings
 from jitwatch.rundir import Run
 from jitwatch.specialization import Remedy, sensible_remedies, traits_of
 from jitwatch.specialization.remedies import fixed_type
-from jitwatch.verify.requests import Change, Form, KernelSource, Request, choose_forms, roots_of
+from jitwatch.specialization.variants import Variant
+from jitwatch.verify.requests import Change, Form, KernelSource, Launch, Request, choose_forms, roots_of
 from jitwatch.verify.wanted import Wanted
 
 
@@ -30,10 +31,26 @@ def target_of_run(run: Run) -> str | None:
 
 def _of_kernel(found: KernelFindings, run: Run, wanted: Wanted) -> Iterator[Request]:
     source = _source(found, run)
-    forms = [Form(e.variant.arguments, tuple(sorted(e.variant.options))) for e in found.scenario.entries]
+    forms = [_form(entry.variant) for entry in found.scenario.entries]
+    launches = _launches(found)
     for change in _changes(found, run, wanted):
         chosen, left_out = choose_forms(forms, change.position)
-        yield Request(source, change, chosen, left_out)
+        known = {form: launches[form] for form in chosen if form in launches}
+        yield Request(source, change, chosen, left_out, launches=known)
+
+
+def _form(variant: Variant) -> Form:
+    return Form(variant.arguments, tuple(sorted(variant.options)))
+
+
+def _launches(found: KernelFindings) -> dict[Form, Launch]:
+    """The launch that met each variant first, where its grid is known."""
+    launches: dict[Form, Launch] = {}
+    for event in found.events:
+        miss, form = event.miss, _form(event.miss.variant)
+        if miss.grid and form not in launches:
+            launches[form] = Launch(miss.grid, miss.values)
+    return launches
 
 
 def _changes(found: KernelFindings, run: Run, wanted: Wanted) -> Iterator[Change]:

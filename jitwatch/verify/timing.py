@@ -1,6 +1,6 @@
 """On a device: the time of both forms, interleaved, so that clocks and caches treat them alike.
 
-Needs torch with a GPU. Nothing of `jitwatch verify` needs this module; it is how its rule is held against time.
+Measuring needs torch with a GPU, and runs in a worker (``worker.launching``).
 """
 
 from __future__ import annotations

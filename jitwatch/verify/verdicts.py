@@ -12,6 +12,7 @@ from jitwatch.specialization import Remedy
 from jitwatch.verify.figures import Figures
 from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome
 from jitwatch.verify.requests import Form
+from jitwatch.verify.timing import Timing
 
 VERDICTS_FILE = "verdicts.json"
 """In a run directory: what ``jitwatch verify RUN`` found, for whoever reads the run later."""
@@ -36,6 +37,8 @@ class Pair:
     """Lines of the old and the new assembly only (``code.difference``), of the decisive pair."""
     changed_more: int = 0
     """Changed lines beyond these."""
+    timing: Timing | None = None
+    """Of both forms on the device, of the decisive pair."""
 
     @property
     def growth(self) -> int:
@@ -80,6 +83,11 @@ class Verdict:
         """Of the decisive pair."""
         return self.pairs[0].changed_more if self.pairs else 0
 
+    @property
+    def timing(self) -> Timing | None:
+        """Of the decisive pair."""
+        return self.pairs[0].timing if self.pairs else None
+
     def to_json(self) -> dict[str, Any]:
         """As ``--format json`` prints it."""
         return {
@@ -91,8 +99,9 @@ class Verdict:
             "target": self.target,
             "verdict": self.outcome.value,
             "reason": self.reason,
-            "before": self.before.to_json() if self.before else None,
-            "after": self.after.to_json() if self.after else None,
+            "before": _timed(self.before, self.timing.before if self.timing else None),
+            "after": _timed(self.after, self.timing.after if self.timing else None),
+            "time_ratio": round(self.timing.ratio, 4) if self.timing else None,
             "changed_lines": list(self.changed_lines),
             "changed_lines_left_out": self.changed_lines_left_out,
             "classes": [
@@ -105,6 +114,13 @@ class Verdict:
     def lowered(self, pair: Pair, reason: str) -> Verdict:
         """The same, worse because of a pair found later."""
         return replace(self, outcome=pair.outcome, reason=reason, pairs=(pair, *self.pairs))
+
+
+def _timed(figures: Figures | None, microseconds: float | None) -> dict[str, Any] | None:
+    """Figures, with the time where it was measured."""
+    if figures is None:
+        return None
+    return figures.to_json() | ({} if microseconds is None else {"microseconds": round(microseconds, 2)})
 
 
 def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:

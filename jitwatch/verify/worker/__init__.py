@@ -6,5 +6,6 @@ another environment's, which has no jitwatch of its own.
 ``main``       the loop: a JSON line in, a JSON line out
 ``importing``  finds the kernel's JITFunction in the user's module
 ``constants``  rebuilds compile-time values from what the event file could keep of them
+``launching``  on a device, launches both forms to time them
 ``compiling``  hands Triton's compiler a signature instead of arguments
 """

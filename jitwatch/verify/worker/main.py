@@ -18,6 +18,7 @@ from jitwatch.verify.code.difference import changed_lines
 from jitwatch.verify.worker.compiling import compile_form, figures_of, instructions_of
 from jitwatch.verify.worker.constants import Unbuildable
 from jitwatch.verify.worker.importing import NotFound, load_kernel
+from jitwatch.verify.worker.launching import Unrepeatable, find_device, time_forms
 
 
 def main() -> None:
@@ -30,10 +31,12 @@ def main() -> None:
 
 
 def answer(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Compile one form, or compare two (``job_of``, ``comparison_of``).
+    """Compile one form, compare two or time two (``job_of``, ``comparison_of``, ``timing_of``), or find the device.
 
     The answer has what was asked for, or ``failed`` (one line) and ``stage``: ``find`` or ``compile``.
     """
+    if "device" in job:
+        return {"device": find_device()}
     target = parse_target(job["target"])
     _stand_in(job["target"])
     try:
@@ -49,6 +52,8 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
         return compile_form(function, [read_class(row) for row in form["arguments"]], form["options"], gpu)
 
     try:
+        if "launch" in job:
+            return _timed(compiled(job), compiled(job["after"]), job["launch"])
         if "after" in job:
             # Both were compiled before: Triton's disk cache answers.
             old, new = (instructions_of(compiled(form), target.backend) for form in (job, job["after"]))
@@ -59,6 +64,17 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
         return {"failed": str(error), "stage": "find"}
     except Exception as error:  # noqa: BLE001  whatever Triton's compiler raises is the answer
         return {"failed": explain(error), "stage": "compile"}
+
+
+def _timed(before: Any, after: Any, launch: Mapping[str, Any]) -> dict[str, Any]:
+    """Microseconds of both forms; a failed launch leaves the process's device context in ruins, so it is its last."""
+    try:
+        timing = time_forms(before, after, launch)
+    except Unrepeatable as error:
+        return {"failed": str(error), "stage": "time"}
+    except Exception as error:  # noqa: BLE001  whatever the driver raises
+        return {"failed": explain(error), "stage": "time", "last": True}
+    return {"before": timing.before, "after": timing.after}
 
 
 def explain(error: BaseException) -> str:
