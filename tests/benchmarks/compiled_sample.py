@@ -123,13 +123,19 @@ def compile_sample(
 def _first_that_compile(
     sources: Mapping[Definition, KernelSource], guesses: Mapping[Definition, Sequence[Form]], pool: Pool
 ) -> dict[Definition, Form]:
-    """For each kernel the first guess that compiles; those that no guess compiles are left out."""
+    """For each kernel the first guess that compiles; those that no guess compiles, or not in time, are left out."""
     found: dict[Definition, Form] = {}
+    left = set(sources)
     for number in range(len(GUESSES)):
-        forms = {each: guesses[each][number] for each in sources if each not in found}
+        forms = {each: guesses[each][number] for each in sources if each in left}
         jobs = {each: job_of(sources[each], form, TARGET) for each, form in forms.items()}
         pool.compile(jobs.values())
-        found |= {each: forms[each] for each, job in jobs.items() if "figures" in pool.answer(job)}
+        for each, job in jobs.items():
+            answer = pool.answer(job)
+            if "figures" in answer:
+                found[each] = forms[each]
+            if "figures" in answer or "not compiled within" in answer["failed"]:
+                left.discard(each)
     return found
 
 
