@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Mapping
 
 from jitwatch.fix.changes import CannotEdit, Change, Kind
@@ -23,13 +24,24 @@ def is_safe(project: Project, kernel: Kernel, change: Change, contents: Mapping[
     if change.unread:
         return True
     touch = TOUCHES.get(change.kind)
-    function = read(contents[kernel.path]).functions.get((kernel.name, kernel.span.line))
-    if touch is None or function is None or kernel.jit.kind is not DecoratorKind.JIT:
+    if touch is None or kernel.jit.kind is not DecoratorKind.JIT:
         return False
+    function = _definition(kernel, contents[kernel.path])
     imports = dict(project.modules[kernel.path].imports)
-    if not is_confined(function, change.parameter, touch, imports):
+    if function is None or not is_confined(function, change.parameter, touch, imports):
         return False
     return change.kind is not Kind.RUNTIME or _gets_integers(project, kernel, change.parameter, contents)
+
+
+def _definition(kernel: Kernel, source: bytes) -> ast.FunctionDef | None:
+    """The kernel's definition below its decorators, parsed alone: of many in a file, few are asked for."""
+    line = source.rfind(b"\n", 0, kernel.span.start) + 1
+    text = source[line : kernel.definition.end].decode(errors="replace")
+    try:
+        (node,) = ast.parse(textwrap.dedent(text)).body
+    except (SyntaxError, ValueError):
+        return None
+    return node if isinstance(node, ast.FunctionDef) else None
 
 
 def _gets_integers(project: Project, kernel: Kernel, name: str, contents: Mapping[str, bytes]) -> bool:

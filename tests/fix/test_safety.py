@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from jitwatch.lint.finding import Applicability
@@ -102,3 +104,13 @@ def test_the_language_of_another_compiler_is_not_proven() -> None:
         "        gl.store(x + gl.program_id(0), 0.0)\n"
     )
     assert safely(gluon) == gluon
+
+
+def test_a_kernel_inside_a_function_or_a_class_is_proven_like_any_other() -> None:
+    kernel = (
+        "@triton.jit\ndef guard(x, num_tokens):\n    if tl.program_id(0) < num_tokens:\n"
+        "        tl.store(x + tl.program_id(0), 0.0)  # é\n"
+    )
+    nested = "class Kernels:\n" + textwrap.indent(f"@staticmethod\n{kernel}", "    ")
+    opted_out = nested.replace("triton.jit", 'triton.jit(do_not_specialize=["num_tokens"])')
+    assert safely(nested) == opted_out
