@@ -37,7 +37,8 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PARAM[=REMEDY]",
         help="verify this (default: the run's plan; of a file, do_not_specialize for each integer); "
-        "REMEDY: do_not_specialize, do_not_specialize_on_alignment, annotate, runtime_argument",
+        "REMEDY: do_not_specialize, do_not_specialize_on_alignment, annotate, runtime_argument, "
+        "specialized_runtime_argument, drop, leave_autotune_key",
     )
     parser.add_argument(
         "--kernel", action="append", default=[], metavar="NAME", help="of a run, only this kernel"

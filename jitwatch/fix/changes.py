@@ -28,8 +28,8 @@ class Kind(enum.Enum):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether compiled code can tell what it costs: it changes the code, and in a way ``verify`` can make."""
-        return self in (Kind.OPT_OUT, Kind.ALIGNMENT, Kind.ANNOTATE, Kind.RUNTIME)
+        """Whether it changes the code, so that what it costs is all that its safety hangs on."""
+        return self not in (Kind.LEAVE_KEY, Kind.DROP)
 
 
 @dataclass(frozen=True, order=True)

@@ -23,8 +23,13 @@ REMEDIES = {
     Kind.ALIGNMENT: Remedy.ALIGNMENT,
     Kind.ANNOTATE: Remedy.ANNOTATE,
     Kind.RUNTIME: Remedy.RUNTIME,
+    Kind.RUNTIME_SPECIALIZED: Remedy.RUNTIME_SPECIALIZED,
+    Kind.DROP: Remedy.DROP,
+    Kind.LEAVE_KEY: Remedy.LEAVE_KEY,
 }
-"""Changes whose effect on the code ``verify`` compiles. Another key or a dropped parameter leaves the code alone."""
+"""What ``verify`` calls each change."""
+
+CONSTEXPRS = (Kind.RUNTIME, Kind.RUNTIME_SPECIALIZED)
 
 Place = tuple[str, str, str, Kind]
 """Path, qualified name, parameter and kind of a change: what stays when lines move."""
@@ -62,6 +67,9 @@ class Proofs:
             )
         if verdict.outcome is Outcome.UNKNOWN:
             return replace(finding, remedy=f"{finding.remedy}; not proven {told}")
+        if not change.kind.is_compiled:
+            # What makes it unsafe is no matter of the code: a launch elsewhere passes what is dropped.
+            return replace(finding, remedy=f"{finding.remedy}; proven harmless {told}")
         if place_of(change) in self.multiplied:
             told += ", but mind its products, which are computed in 32 bits then"
             return replace(finding, remedy=f"{finding.remedy}; proven harmless {told}")
@@ -78,7 +86,7 @@ def prove(
     A kernel of the recording is compiled for the variants that ran, another for those its launches suggest. All
     changes of a kernel are tried together too. Raises JitwatchError for an unknown target.
     """
-    changes = dict.fromkeys(f.change for f in findings if f.change and f.change.kind.is_compiled)
+    changes = dict.fromkeys(f.change for f in findings if f.change)
     by_kernel: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
         by_kernel.setdefault(change.kernel[:2], []).append(change)
@@ -126,5 +134,5 @@ def _multiplied(project: Project, changes: Iterable[Change]) -> Iterator[Place]:
     for change in changes:
         kernel = _kernel(project, *change.kernel[:2])
         parameter = kernel.parameter(change.parameter) if kernel else None
-        if parameter and change.kind is Kind.RUNTIME and parameter.roles & (Role.ADDRESS | Role.STRIDE):
+        if parameter and change.kind in CONSTEXPRS and parameter.roles & (Role.ADDRESS | Role.STRIDE):
             yield place_of(change)

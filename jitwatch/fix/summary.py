@@ -66,9 +66,9 @@ def _seconds(finding: Finding) -> float:
 
 
 def _proven(finding: Finding, proofs: Proofs | None) -> str:
-    if finding.change and finding.change.kind not in REMEDIES:
-        return "needs no proof: the code stays the same"
     verdict = proofs.of(finding) if proofs else None
+    if verdict is None and finding.change and not finding.change.kind.is_compiled:
+        return "needs no proof: the code stays the same"
     if verdict is None:
         return "not yet: --verify compiles both forms"
     return f"{verdict.outcome.value} for {verdict.target}: {verdict.reason}"

@@ -95,7 +95,7 @@ def _natural(value: Value, parameter: Parameter, traits: Traits, backend: str) -
     if isinstance(value, bool):
         return ArgumentClass(traits.bool_word, _bool_spec(value, parameter, traits))
     if isinstance(value, int):
-        return _integer(value, parameter)
+        return integer_class(value, parameter)
     if isinstance(value, float):
         return ArgumentClass("fp32")
     if isinstance(value, list) and traits.tuples:
@@ -110,7 +110,8 @@ def _natural(value: Value, parameter: Parameter, traits: Traits, backend: str) -
     raise TypeError(f"{parameter.name}: this Triton takes no argument like {value!r}")
 
 
-def _integer(value: int, parameter: Parameter) -> ArgumentClass:
+def integer_class(value: int, parameter: Parameter) -> ArgumentClass:
+    """The class of a Python int."""
     if value == 1 and not parameter.no_specialize:
         return fold(1)
     return ArgumentClass(integer_type(value), _alignment(value, parameter))

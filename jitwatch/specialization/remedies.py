@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection
 
-from jitwatch.specialization.classes import BOOLEANS, FOLDED, ArgumentClass, Parameter, unfold
-from jitwatch.specialization.releases import Traits, integer_type
+from jitwatch.specialization.classes import BOOLEANS, FOLDED, ArgumentClass, Parameter, fold, unfold
+from jitwatch.specialization.releases import Traits, integer_class, integer_type
 
 
 class Remedy(enum.Enum):
-    """A change to a kernel's declaration that merges classes of one argument."""
+    """A change to a kernel's declaration that merges classes of one argument, or spares tuning for its values."""
 
     ALIGNMENT = "do_not_specialize_on_alignment"
     """Divisibility by 16 no longer matters; a 1 still does."""
@@ -20,6 +20,12 @@ class Remedy(enum.Enum):
     """A fixed type and ``do_not_specialize``: one class for every integer."""
     RUNTIME = "runtime_argument"
     """A constexpr made a run-time argument, and listed in ``do_not_specialize``."""
+    RUNTIME_SPECIALIZED = "specialized_runtime_argument"
+    """A constexpr made a run-time argument that Triton still specialises on 1 and on multiples of 16."""
+    DROP = "drop"
+    """An argument that nothing reads, taken out."""
+    LEAVE_KEY = "leave_autotune_key"
+    """The autotuner's key does not name it: no class changes."""
 
 
 def sensible_remedies(
@@ -60,11 +66,16 @@ def coarsen(
     klass: ArgumentClass, remedy: Remedy, parameter: Parameter, annotation: str | None = None
 ) -> ArgumentClass:
     """Class the same value falls into once the remedy is applied; `annotation`: the type ANNOTATE writes."""
-    if remedy is Remedy.RUNTIME:
-        if parameter.constexpr and _is_int_constant(klass):
-            return ArgumentClass(integer_type(unfold(klass.folded or "")))
-        return klass
-    if parameter.constexpr or klass.is_none or klass.elements:
+    if remedy is Remedy.DROP:
+        return fold(None)
+    if remedy in (Remedy.RUNTIME, Remedy.RUNTIME_SPECIALIZED):
+        if not (parameter.constexpr and _is_int_constant(klass)):
+            return klass
+        value = unfold(klass.folded or "")
+        if remedy is Remedy.RUNTIME:
+            return ArgumentClass(integer_type(value))
+        return integer_class(value, Parameter(parameter.name))
+    if remedy is Remedy.LEAVE_KEY or parameter.constexpr or klass.is_none or klass.elements:
         return klass
     if remedy is Remedy.ALIGNMENT:
         return klass._replace(spec=klass.spec.replace("D", "")) if klass.spec else klass

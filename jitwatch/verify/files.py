@@ -62,7 +62,7 @@ def requests_of_kernel(
         Request(
             source,
             change,
-            _forms(source, form, change.position),
+            _forms(source, form, change),
             assumed=assumed,
             doubted=assumed and bool(kernel.parameters[change.position].contiguity),
         )
@@ -145,11 +145,15 @@ def _changes(source: KernelSource, base: Form, wanted: Wanted) -> Iterator[Chang
             yield Change(i, remedy, fixed_type(classes) if remedy is Remedy.ANNOTATE else None)
 
 
-def _forms(source: KernelSource, base: Form, position: int) -> tuple[Form, ...]:
+def _forms(source: KernelSource, base: Form, change: Change) -> tuple[Form, ...]:
     """The base form with each class of one argument that launches will meet."""
-    arguments = list(base.arguments)
+    arguments, position = list(base.arguments), change.position
     forms: dict[Form, None] = {}
-    for klass in _classes(source.parameters[position], base.arguments[position]):
+    classes = _classes(source.parameters[position], base.arguments[position])
+    if change.remedy is Remedy.RUNTIME_SPECIALIZED and len(classes) > 1:
+        # A constant 8 more is known to be divisible by 8, which as an argument it is not.
+        classes.append(fold(int(classes[0].folded or 0) + 8))
+    for klass in classes:
         arguments[position] = klass
         forms[Form(tuple(arguments), base.options)] = None
     return tuple(forms)

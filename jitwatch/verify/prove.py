@@ -20,6 +20,17 @@ DOUBT = (
     "give --signature"
 )
 
+HOW = {
+    Remedy.RUNTIME: "as a run-time argument",
+    Remedy.RUNTIME_SPECIALIZED: "as a run-time argument",
+    Remedy.DROP: "without it",
+}
+CHOICE = (
+    "the code of every configuration stays the same, but one of them serves all values; "
+    "time the configurations at the values you serve"
+)
+"""An autotuner's key decides which configuration runs, and no compile tells which is the fastest."""
+
 
 def verify_remedies(
     requests: Sequence[Request],
@@ -43,7 +54,9 @@ def verify_remedies(
 
 def _verdict(request: Request, device: Target, pool: Pool) -> Verdict:
     pairs = [_judge(request, before, after, device, pool) for before, after in request.pairs()]
-    if pairs:
+    if request.change.remedy is Remedy.LEAVE_KEY:
+        outcome, reason, ordered = Outcome.UNKNOWN, CHOICE, tuple(pairs)
+    elif pairs:
         outcome, reason, ordered = conclude(pairs)
         if request.doubted and outcome is Outcome.HARMLESS:
             outcome, reason = Outcome.UNKNOWN, DOUBT
@@ -80,8 +93,8 @@ def _judge(request: Request, before: Form, after: Form, device: Target, pool: Po
     if "failed" in new:
         if new["stage"] != "compile":
             return Pair(words, Outcome.UNKNOWN, new["failed"], figures, None)
-        as_what = "a run-time argument" if request.change.remedy is Remedy.RUNTIME else "changed"
-        return Pair(words, Outcome.COSTS, f"does not compile as {as_what}: {new['failed']}", figures, None)
+        how = HOW.get(request.change.remedy, "as changed")
+        return Pair(words, Outcome.COSTS, f"does not compile {how}: {new['failed']}", figures, None)
     changed = Figures.from_json(new["figures"])
     judged = compare(figures, changed, device, request.element_bits)
     return Pair(words, judged.outcome, judged.reason, figures, changed, (before, after))

@@ -22,6 +22,9 @@ WRITTEN = {
     Remedy.SPECIALIZE: "do_not_specialize",
     Remedy.ANNOTATE: "a fixed type, and do_not_specialize",
     Remedy.RUNTIME: "a run-time argument, not tl.constexpr",
+    Remedy.RUNTIME_SPECIALIZED: "a run-time argument that stays specialised",
+    Remedy.DROP: "no argument at all",
+    Remedy.LEAVE_KEY: "out of the autotuner's key",
 }
 
 

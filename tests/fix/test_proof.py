@@ -145,6 +145,41 @@ def test_a_kernel_that_cannot_be_imported_is_not_proven_and_stays_unsafe(
     assert "not_there_at_all" in finding["remedy"]
 
 
+UNREAD = """\
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": size}) for size in (512, 1024)], key=["num_tokens"])
+@triton.jit
+def double(x, out, num_tokens, max_len: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, at < num_tokens) * 2, at < num_tokens)
+
+
+def launch(x, out, max_seq_len):
+    double[(x.shape[0],)](x, out, x.shape[0], max_seq_len)
+"""
+
+
+def test_what_is_dropped_is_proven_and_stays_unsafe_and_a_shorter_key_is_a_matter_of_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lint: Lint
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ops.py").write_text(UNREAD)
+    ran = lint("--fix", "--verify", "--format=json")
+    found = {each["code"]: each for each in ran.findings}
+    assert (tmp_path / "ops.py").read_text() == UNREAD
+    assert {code: each["applicability"] for code, each in found.items()} == {
+        "JW003": "unsafe",
+        "JW004": "unsafe",
+    }
+    assert found["JW004"]["remedy"].endswith("; proven harmless for cuda:90: identical code")
+    assert (
+        "not proven for cuda:90: the code of every configuration stays the same" in found["JW003"]["remedy"]
+    )
+
+
 def load(path: Path) -> dict[str, list[str]]:
     """Names that the kernels of a file opt out."""
     spec = importlib.util.spec_from_file_location("loaded", path)

@@ -12,6 +12,7 @@ LABEL = re.compile(r"^\$?\w+:")
 ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 STATEMENT = re.compile(r"^(?:@!?%\w+\s+)?([a-z][\w.:]*)\s*(.*)$", re.DOTALL)
 WIDTH = re.compile(r"\.[busf](\d+)\b|\.(bf16x2|f16x2)\b")
+PARAMETER = re.compile(r"\bkernel_param_(\d+)")
 COPY_BYTES = re.compile(r"\],\s*(0x[0-9a-f]+|\d+)")
 
 
@@ -27,7 +28,15 @@ def read_ptx(text: str) -> Tally:
             break  # nothing but debug information follows
         for statement in LABEL.sub("", line).split(";"):
             _statement(tally, statement.strip(" {}\t"), name)
+    tally.lines = _renumbered(tally.lines)
     return tally
+
+
+def _renumbered(lines: list[str]) -> list[str]:
+    """The instructions with their parameters counted among those that are read: an unread one moves the others."""
+    read = sorted({int(number) for line in lines for number in PARAMETER.findall(line)})
+    places = {str(number): i for i, number in enumerate(read)}
+    return [PARAMETER.sub(lambda match: f"kernel_param_{places[match[1]]}", line) for line in lines]
 
 
 def _statement(tally: Tally, statement: str, name: re.Pattern[str] | None) -> None:
