@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -40,6 +41,8 @@ _FLAGS = frozenset(
         "swap",
     )
 )
+_NAME = re.compile(r"[^\W\d]\w*")
+_RENAMING = re.compile(r"\w+ = [\w.]+")
 _CONSTANTS = (NameHint.CONSTANT, NameHint.WEAK_CONSTANT, NameHint.TILE)
 _INTEGERS = (
     "tl.int32",
@@ -104,13 +107,10 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     ):
         if known and known[0][1].origin is origin and len(known) == len(found):
             return Judgement(origin, known[0][1].cardinality, *known[0])
-    alone = parameter.is_constexpr or (hinted is NameHint.COUNT and Role.LOOP in parameter.roles)
-    alone |= hinted is NameHint.WEAK_LENGTH and all(
-        each.launch.starred for each in project.launches_of(kernel)
-    )
-    weakly = hinted in (NameHint.WEAK_LENGTH, NameHint.COUNT) and not known and alone
-    if hinted is NameHint.LENGTH or weakly:
-        return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED)
+    if _is_named(project, kernel, parameter, hinted):
+        bucket = parameter.is_constexpr and is_bucket(parameter.name)
+        rounded = (Origin.DERIVED, Cardinality.LOG2)
+        return Judgement(*(rounded if bucket else (Origin.LENGTH, Cardinality.UNBOUNDED)))
     if replaced and hinted in LENGTH_HINTS and not known:
         return Judgement(Origin.LENGTH, Cardinality.UNBOUNDED, replaced=True)
     if names_row(parameter.name) and not known:
@@ -118,6 +118,36 @@ def judge(project: Project, kernel: Kernel, parameter: Parameter) -> Judgement:
     if hinted in _CONSTANTS:
         return Judgement(Origin.MODEL_CONSTANT, Cardinality.ONE)
     return Judgement(Origin.STRIDE if hinted is NameHint.STRIDE else Origin.UNKNOWN, Cardinality.FEW)
+
+
+def _is_named(project: Project, kernel: Kernel, parameter: Parameter, hinted: NameHint) -> bool:
+    """Whether the name of a parameter, and what launches call it, say that it is a length; they show nothing else."""
+    found = [value for _, value in _passed(project, kernel, parameter.name)]
+    if hinted is NameHint.LENGTH:
+        return not parameter.is_constexpr or not any(_is_share(value.text) for value in found)
+    if any(value.origin is not Origin.UNKNOWN for value in found):
+        return False
+    if hinted is NameHint.WEAK_LENGTH:
+        hidden = all(each.launch.starred for each in project.launches_of(kernel))
+        return parameter.is_constexpr or hidden
+    if hinted is not NameHint.COUNT:
+        return False
+    if not parameter.is_constexpr:
+        return Role.LOOP in parameter.roles
+    called = all(hint(value.text) in LENGTH_HINTS and not _is_computed(value) for value in found)
+    return called and Role.SHAPE not in parameter.roles
+
+
+def _is_share(text: str) -> bool:
+    """Whether an expression is named a share of a length: ``rows_per_request``."""
+    return "per" in words(text.rpartition(".")[2])
+
+
+def _is_computed(value: LaunchValue) -> bool:
+    """Whether a launch passes what the code computes from nothing that is named like a length."""
+    hops = [hop for hop in value.hops if not hop.startswith("argument ") and not _RENAMING.fullmatch(hop)]
+    names = (name for hop in hops for name in _NAME.findall(hop.partition(" = ")[2]))
+    return bool(hops) and not any(hint(name) in (NameHint.LENGTH, NameHint.WEAK_LENGTH) for name in names)
 
 
 def _is_length(value: LaunchValue, hinted: NameHint) -> bool:

@@ -201,3 +201,53 @@ def test_what_a_loaded_number_replaces_for_each_sequence_is_a_length(launch: str
     found = judged(source, "extent")
     assert found.varies
     assert found.replaced != bool(launch)
+
+
+def count_by_name(name: str, use: str, passed: str) -> str:
+    return (
+        f"@triton.jit\ndef kernel(x, {name}: tl.constexpr):\n    {use}\n"
+        "def go(x, max_loras, rows_per_request, num_splits, forward_batch, k_total):\n"
+        f"    splits = triton.cdiv(k_total, 64)\n    NUM_KV_SPLITS = num_splits\n"
+        f"    some_splits = table[max_seqlen]\n    kernel[(1,)](x, {passed})\n"
+    )
+
+
+COUNTED = "for i in range({name}):\n        tl.store(x + i, 0)"
+
+
+@pytest.mark.parametrize(
+    ("name", "use", "passed"),
+    [
+        ("NUM_SLOTS", COUNTED, "max_loras"),
+        ("NUM_SPLITS", COUNTED, "splits"),
+        ("NUM_SPLITS", "for i in tl.static_range(NUM_SPLITS):\n        tl.store(x + i, 0)", "num_splits"),
+        ("NUM_ROWS", COUNTED, "rows_per_request"),
+    ],
+)
+def test_the_name_of_a_count_is_not_believed_against_what_the_launch_calls_it(
+    name: str, use: str, passed: str
+) -> None:
+    assert not judged(count_by_name(name, use.format(name=name), passed), name).varies
+
+
+@pytest.mark.parametrize(
+    ("name", "passed"),
+    [
+        ("NUM_SPLITS", "num_splits"),
+        ("NUM_KV_SPLITS", "forward_batch.num_splits"),
+        ("NUM_SPLITS", "NUM_KV_SPLITS"),
+        ("NUM_SPLITS", "some_splits"),
+        ("NUM_ROWS", "k_total"),
+        ("NUM_SPLITS", "*k_total"),
+    ],
+)
+def test_the_name_of_a_count_is_believed_where_the_launch_says_no_more(name: str, passed: str) -> None:
+    assert judged(count_by_name(name, COUNTED.format(name=name), passed), name).varies
+
+
+def test_a_bucket_by_its_name_takes_powers_of_two() -> None:
+    source = (
+        "@triton.jit\ndef kernel(x, BS_POW2: tl.constexpr):\n    tl.store(x + tl.arange(0, BS_POW2), 0)\n"
+    )
+    found = judged(source, "BS_POW2")
+    assert (found.origin, found.cardinality) == (Origin.DERIVED, Cardinality.LOG2)
