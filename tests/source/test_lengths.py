@@ -208,7 +208,7 @@ def count_by_name(name: str, use: str, passed: str) -> str:
         f"@triton.jit\ndef kernel(x, {name}: tl.constexpr):\n    {use}\n"
         "def go(x, max_loras, rows_per_request, num_splits, forward_batch, k_total):\n"
         f"    splits = triton.cdiv(k_total, 64)\n    NUM_KV_SPLITS = num_splits\n"
-        f"    some_splits = table[max_seqlen]\n    kernel[(1,)](x, {passed})\n"
+        f"    total_splits = table[max_seqlen]\n    kernel[(1,)](x, {passed})\n"
     )
 
 
@@ -236,7 +236,7 @@ def test_the_name_of_a_count_is_not_believed_against_what_the_launch_calls_it(
         ("NUM_SPLITS", "num_splits"),
         ("NUM_KV_SPLITS", "forward_batch.num_splits"),
         ("NUM_SPLITS", "NUM_KV_SPLITS"),
-        ("NUM_SPLITS", "some_splits"),
+        ("NUM_SPLITS", "total_splits"),
         ("NUM_ROWS", "k_total"),
         ("NUM_SPLITS", "*k_total"),
     ],
