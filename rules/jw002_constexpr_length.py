@@ -18,7 +18,7 @@ class ConstexprLength(Rule):
 
     ## What it does
     Finds `tl.constexpr` parameters that follow the size of a request, by what the launches pass and by their
-    name, helpers that take such a constexpr over from a kernel, and sizes of caches and pools.
+    name, helpers that take such a constexpr over from a kernel, sizes of caches and pools, and widths of page tables.
 
     ## Why is this bad?
     A constexpr is part of the compile key with its value: every new token count is a compile of 60 ms and more,
