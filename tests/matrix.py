@@ -19,6 +19,7 @@ DEPENDENT = [
         "tests/traps",
         "tests/recorder",
         "tests/offline",
+        "tests/verify",
         "tests/test_specialization_binder.py",
     ),
 ]

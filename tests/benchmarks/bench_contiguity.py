@@ -1,4 +1,4 @@
-"""Hold the linter's contiguity verdicts against compiled truth: ``python bench_contiguity.py N TREE... [--seed 0]``.
+"""Hold the linter's contiguity verdicts against compiled truth: ``-m tests.benchmarks.bench_contiguity N TREE...``.
 
 Of N kernels picked from the source trees (installed packages, unpacked wheels), each run-time integer is compiled
 divisible by 16 and not, for an H200. The linter said from the source whether its divisibility carries the width of

@@ -36,6 +36,9 @@ def verify(pool: Pool) -> Verify:
         project, kernel = find_kernel(f"{file}::{name}")
         wanted = Wanted(parse_remedies(remedies))
         requests = requests_of_kernel(project, kernel, wanted, target, signature=signature, pool=pool)
-        return {verdict.parameter: verdict for verdict in verify_remedies(requests, target, pool=pool)}
+        verdicts = verify_remedies(requests, target, pool=pool)
+        if target.startswith("hip") and any("ld.lld not found" in verdict.reason for verdict in verdicts):
+            pytest.skip("Triton up to 3.5 links for AMD with ROCm's linker, which is not here")
+        return {verdict.parameter: verdict for verdict in verdicts}
 
     return verify
