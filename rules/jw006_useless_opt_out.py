@@ -159,7 +159,7 @@ class UselessOptOut(Rule):
             @triton.jit(
                 do_not_specialize=[
                     "n",  # rows
-                      # nothing
+                    # nothing
                 ]
             )
             def fill(x, n, BLOCK: tl.constexpr):
