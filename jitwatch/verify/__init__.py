@@ -4,7 +4,8 @@ No device is needed and nothing is launched: Triton's own compiler is handed the
 have. The user's module is imported in worker processes only.
 
 ``runs``       requests for the remedies of a recorded run
-``files``      requests for ``FILE::KERNEL``, with a given or guessed signature (``signatures``, ``uses``)
+``files``      requests for ``FILE::KERNEL``, with a given or guessed signature (``signatures``) from what
+               the kernel does with its arguments (``evidence``, ``flows``, ``uses``)
 ``prove``      from requests to verdicts
 ``judge``      the rule: what costs, what is harmless
 ``figures``    what compiled code amounts to; ``code`` reads it out of PTX, amdgcn and binaries,

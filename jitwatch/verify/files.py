@@ -11,10 +11,11 @@ from jitwatch.source.model import Kernel, Project
 from jitwatch.specialization import ArgumentClass, Parameter, Remedy, sensible_remedies, traits_of
 from jitwatch.specialization.classes import fold
 from jitwatch.specialization.remedies import fixed_type
+from jitwatch.verify.evidence import read_uses
 from jitwatch.verify.pool import Pool, Progress
 from jitwatch.verify.requests import Change, Form, KernelSource, Request, job_of, roots_of
 from jitwatch.verify.signatures import GUESSES, INTEGER_ANNOTATION, Guess, guess_classes, parse_signature
-from jitwatch.verify.uses import Uses, read_uses
+from jitwatch.verify.uses import Uses
 from jitwatch.verify.wanted import Wanted
 
 

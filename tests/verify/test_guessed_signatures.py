@@ -10,9 +10,9 @@ import pytest
 from jitwatch.specialization import ArgumentClass
 from jitwatch.specialization.classes import FOLDED, unfold
 from jitwatch.verify import Pool
+from jitwatch.verify.evidence import read_uses
 from jitwatch.verify.files import find_kernel, kernel_source, requests_of_kernel
 from jitwatch.verify.signatures import GUESSES, guess_classes
-from jitwatch.verify.uses import read_uses
 from jitwatch.verify.wanted import Wanted
 
 Write = Callable[..., Path]
