@@ -81,6 +81,13 @@ def test_a_fixed_type_merges_as_the_binder_would(value: int, traits: Any) -> Non
 
 
 @given(value=integers, traits=releases)
+def test_a_constexpr_made_a_specialised_argument_has_the_binders_class(value: int, traits: Any) -> None:
+    constant, argument = Parameter("n", constexpr=True), Parameter("n")
+    merged = coarsen(classify(value, constant, traits), Remedy.RUNTIME_SPECIALIZED, constant)
+    assert merged == classify(value, argument, traits)
+
+
+@given(value=integers, traits=releases)
 def test_a_constexpr_made_an_argument_merges_as_the_binder_would(value: int, traits: Any) -> None:
     declared = Parameter("BLOCK", no_specialize=True)
     coarse = coarsen(classify(value, CONSTEXPR, traits), Remedy.RUNTIME, CONSTEXPR)
@@ -158,6 +165,8 @@ def test_amd_pointers_say_when_they_are_small() -> None:
     small = classify(tensor(), PLAIN, LATEST, "hip")
     large = classify(tensor(4, shape=(2**31,)), PLAIN, LATEST, "hip")
     assert (small.word(), large.word()) == ("aligned ≤2 GiB", "unaligned")
+    view = classify({**tensor(), "bytes": 2**32}, PLAIN, LATEST, "hip")
+    assert view.word() == "aligned", "its storage is what counts"
 
 
 @pytest.mark.parametrize(

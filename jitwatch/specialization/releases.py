@@ -144,7 +144,9 @@ def _pointer(tensor: Mapping[str, Any], parameter: Parameter, traits: Traits, ba
 
 
 def _storage(tensor: Mapping[str, Any]) -> int:
-    """Bytes of the tensor itself; a view's storage may be larger, which the event does not tell."""
+    """Bytes of a tensor's storage, which is what Triton asks; in older event files those of the tensor itself."""
+    if "bytes" in tensor:
+        return int(tensor["bytes"])
     elements: int = math.prod(tensor.get("shape", ()))
     return elements * WIDTHS.get(DTYPES[tensor["tensor"]], 8)
 
