@@ -9,6 +9,9 @@ from jitwatch.source.access import Wrap, access_costs, block_costs, innermost_st
 from jitwatch.source.model import Contiguity, Role
 from jitwatch.source.polynomial import Value, symbol, unchosen
 
+TILE = 2
+"""Dimensions from which an access moves a tile: one of three is no more than one of two."""
+
 
 class Accesses:
     """Notes each access; ``roles``, ``costs`` and ``streams`` are what it found."""
@@ -48,6 +51,7 @@ class Accesses:
             self._give_strides(address)
             pointer, rank = self._pointer(address), self._rank(address)
             costs = list(access_costs(address, mask, frozenset(self.columns), self.inner, self.wraps))
+        rank = min(rank, TILE)
         self.rank = max(self.rank, rank)
         self.costs.extend((rank, name, cost) for name, cost in costs)
         if pointer and costs:

@@ -13,7 +13,19 @@ from jitwatch.source.accesses import Accesses
 from jitwatch.source.builtin_names import is_builtin
 from jitwatch.source.language import CALLS
 from jitwatch.source.model import Pass, Role
-from jitwatch.source.polynomial import NOTHING, Value, add, branched, join, multiply, number, opaque, symbol
+from jitwatch.source.polynomial import (
+    NOTHING,
+    PARTS,
+    Value,
+    add,
+    branched,
+    join,
+    multiply,
+    number,
+    opaque,
+    part,
+    symbol,
+)
 from jitwatch.source.text import dotted
 
 Env = dict[str, Value]
@@ -126,6 +138,8 @@ class Evaluator(Accesses):
             self.give(right, Role.DIVISOR)
             if left.axes:
                 return self._divided(op, left, right, node)
+        if _is_part(op, right) and len(left.terms) == 1 and not left.is_static:
+            return part(self.key(node), left)
         return opaque(self.key(node), left, right)
 
     def _divided(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
@@ -208,6 +222,13 @@ class Evaluator(Accesses):
         self.roles.update(roles)
         for name in named:
             self.roles[name] |= Role.ASSUMED
+
+
+def _is_part(op: ast.operator, right: Value) -> bool:
+    """Whether an operation divides by 2, 4 or 8: ``n // 2``, ``n >> 1``."""
+    if right.number is None or not isinstance(op, ast.FloorDiv | ast.RShift):
+        return False
+    return (right.number if isinstance(op, ast.FloorDiv) else 2**right.number) in PARTS
 
 
 def _arguments(node: ast.Call) -> Iterator[tuple[int | None, str | None, ast.expr]]:

@@ -9,6 +9,7 @@ A symbol is a pair ``(kind, identity)``::
     "known"   a run-time value the compiler knows to be aligned (``multiple_of``, a loop with a constexpr step)
     "opaque"  any other run-time value: a program id, a loaded number
     "quotient"  of a range: the same number until the range reaches a multiple of the divisor
+    "part"    1: marks a term that is half, a quarter or an eighth of itself
     "choice"  0 or 1: which of two values was selected; both must be aligned for their sum to be
 
 A term is a sorted tuple of symbols with an integer coefficient. Products and sums stay exact up to ``LIMIT``
@@ -27,6 +28,9 @@ LIMIT = 24
 """Terms of a polynomial. Addresses of real kernels stay below ten; unrolled hash mixing does not."""
 
 STATIC = ("static", "counter")
+
+PARTS = (2, 4, 8)
+"""Divisors that leave a multiple of 16 a multiple of something: a vector of fewer elements, but one."""
 
 ALIGNMENT = 16
 """The divisor Triton specialises integers and pointers on."""
@@ -58,6 +62,11 @@ class Value:
     def aranges(self) -> Iterator[Hashable]:
         """Identities of the ranges it runs along."""
         return (identity for term in self.terms for kind, identity in term if kind == "arange")
+
+    @property
+    def number(self) -> int | None:
+        """The written number that it is, if it is one."""
+        return self.terms[()] if self.terms.keys() == {()} else None
 
     @property
     def is_smooth(self) -> bool:
@@ -113,6 +122,12 @@ def either(identity: Hashable, one: Value, other: Value, chosen: Value = NOTHING
     if len(terms) > LIMIT:
         return whole
     return replace(whole, terms=terms, rough=whole.rough | chosen.axes)
+
+
+def part(identity: Hashable, whole: Value) -> Value:
+    """Make one of PARTS of a value: on a coarser vector's grid where the whole is on the vector's."""
+    terms = {tuple(sorted((*term, ("part", identity)), key=hash)): n for term, n in whole.terms.items()}
+    return replace(whole, terms=terms, items=None)
 
 
 def branched(identity: Hashable, one: Value, other: Value) -> Value:
@@ -189,8 +204,8 @@ def join(one: Value, other: Value) -> Value:
 
 
 def unchosen(term: Term) -> Term:
-    """The term without what selects it."""
-    return tuple(each for each in term if each[0] != "choice")
+    """The term without what selects it, or a part of it."""
+    return tuple(each for each in term if each[0] not in ("choice", "part"))
 
 
 def is_aligned(term: Term, factor: int) -> bool:

@@ -45,6 +45,40 @@ def unaligned_start(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def halved_stride(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    tl.store(out + columns, tl.load(x + tl.program_id(0) * (n // 2) + columns))
+
+
+@triton.jit
+def shifted_bound(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < (n >> 1)
+    tl.store(out + offsets, tl.load(x + offsets, mask=mask), mask=mask)
+
+
+@triton.jit
+def split_stride(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    tl.store(out + columns, tl.load(x + tl.program_id(0) * (n // 16) + columns))
+
+
+@triton.jit
+def rounded_up_half(x, out, n, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    tl.store(out + columns, tl.load(x + tl.program_id(0) * tl.cdiv(n, 2) + columns))
+
+
+@triton.jit
+def rows_beside_planes(x, out, n, BLOCK: tl.constexpr):
+    rows, columns = tl.arange(0, 4), tl.arange(0, BLOCK)
+    at = rows[:, None] * n + columns[None, :]
+    deep = rows[:, None, None] * 4096 + tl.arange(0, 4)[None, :, None] * BLOCK + columns[None, None, :]
+    tl.store(out + rows[:, None] * BLOCK + columns[None, :], tl.load(x + at))
+    tl.store(out + deep, tl.load(x + deep))
+
+
+@triton.jit
 def wrapped(x, out, n, BLOCK: tl.constexpr):
     offsets = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n
     tl.store(out + tl.arange(0, BLOCK), tl.load(x + offsets))
