@@ -16,6 +16,7 @@ from jitwatch.source.model import Pass, Role
 from jitwatch.source.polynomial import (
     NOTHING,
     PARTS,
+    SHIFTS,
     Value,
     add,
     branched,
@@ -226,9 +227,8 @@ class Evaluator(Accesses):
 
 def _is_part(op: ast.operator, right: Value) -> bool:
     """Whether an operation divides by 2, 4 or 8: ``n // 2``, ``n >> 1``."""
-    if right.number is None or not isinstance(op, ast.FloorDiv | ast.RShift):
-        return False
-    return (right.number if isinstance(op, ast.FloorDiv) else 2**right.number) in PARTS
+    by = right.number
+    return (isinstance(op, ast.FloorDiv) and by in PARTS) or (isinstance(op, ast.RShift) and by in SHIFTS)
 
 
 def _arguments(node: ast.Call) -> Iterator[tuple[int | None, str | None, ast.expr]]:

@@ -29,7 +29,7 @@ LIMIT = 24
 
 STATIC = ("static", "counter")
 
-PARTS = (2, 4, 8)
+PARTS, SHIFTS = (2, 4, 8), (1, 2, 3)
 """Divisors that leave a multiple of 16 a multiple of something: a vector of fewer elements, but one."""
 
 ALIGNMENT = 16
