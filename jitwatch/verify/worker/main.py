@@ -73,7 +73,9 @@ def _timed(before: Any, after: Any, launch: Mapping[str, Any]) -> dict[str, Any]
     except Unrepeatable as error:
         return {"failed": str(error), "stage": "time"}
     except Exception as error:  # noqa: BLE001  whatever the driver raises
-        return {"failed": explain(error), "stage": "time", "last": True}
+        # The driver says first what happened, and then how to debug it: "CUDA error: an illegal memory access ...".
+        text = str(error).partition("\n")[0].strip() or type(error).__name__
+        return {"failed": text[:200], "stage": "time", "last": True}
     return {"before": timing.before, "after": timing.after}
 
 
