@@ -12,10 +12,10 @@ from jitwatch.source.model import Kernel, Project
 from jitwatch.specialization import ArgumentClass, Parameter, Remedy, classify, coarsen, traits_of
 from jitwatch.specialization.classes import FOLDED, unfold
 from jitwatch.verify import Pool
+from jitwatch.verify.evidence import read_uses
 from jitwatch.verify.files import kernel_source
 from jitwatch.verify.requests import Form, KernelSource, job_of
 from jitwatch.verify.signatures import GUESSES, guess_classes
-from jitwatch.verify.uses import read_uses
 from tests.benchmarks.cut_out import cut_out
 from tests.fix.said import Definition, kernels_by_definition
 
