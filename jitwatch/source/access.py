@@ -8,6 +8,7 @@ stride that multiplies the row index decides whether each row starts on the vect
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,13 +68,14 @@ def contiguous_axis(
     """Return the range that runs along memory, and the run-time stride that must be 1 for it, if any.
 
     A range alone in its term does. Otherwise one multiplied by a tensor's innermost stride; of several, the one indexed
-    as the last axis.
+    as the last axis. One that other strides move as well, as along a diagonal, does not.
     """
     candidates: list[tuple[bool, Hashable, str | None]] = []
+    met = Counter(address.aranges)
     for term, factor in address.terms.items():
         aranges = [identity for kind, identity in term if kind == "arange"]
         others = [each for each in term if each[0] != "arange"]
-        if len(aranges) != 1 or abs(factor) != 1:
+        if len(aranges) != 1 or abs(factor) != 1 or met[aranges[0]] > 1:
             continue
         if not others:
             return aranges[0], None

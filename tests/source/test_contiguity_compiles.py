@@ -34,6 +34,7 @@ NAMES = (
     "multiplied_stride",
     "unaligned_start",
     "split_stride",
+    "diagonal",
     "rounded_up_half",
     "unrolled_start",
     "loop_count",

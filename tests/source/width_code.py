@@ -79,6 +79,14 @@ def rows_beside_planes(x, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def diagonal(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(
+        out + offsets * n + offsets, tl.load(x + offsets * n + offsets, mask=offsets < n), mask=offsets < n
+    )
+
+
+@triton.jit
 def wrapped(x, out, n, BLOCK: tl.constexpr):
     offsets = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)) % n
     tl.store(out + tl.arange(0, BLOCK), tl.load(x + offsets))
