@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gc
-import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from jitwatch.cli import lint_fix
-from jitwatch.errors import JitwatchError
+from jitwatch.cli.lint_request import (
+    CLEAN,
+    FAILED,
+    exit_code,
+    lines_of,
+    options_of,
+    reads_stdin,
+    without_collector,
+)
 
 if TYPE_CHECKING:
-    from jitwatch.lint.analysis import Progress
     from jitwatch.lint.config import Configuration
-    from jitwatch.lint.engine import Options, Outcome
-
-CLEAN, FINDINGS, FAILED = 0, 1, 2
-"""Exit codes: nothing found; something found; a file could not be linted, or bad usage."""
+    from jitwatch.lint.engine import Outcome
 
 EPILOG = """\
 exit codes:
@@ -173,13 +173,6 @@ def _lint_and_print(args: argparse.Namespace, configuration: Configuration) -> i
     return exit_code(outcome, exit_zero=args.exit_zero)
 
 
-def exit_code(outcome: Outcome, *, exit_zero: bool = False) -> int:
-    """2 when something could not be linted, 1 for findings, else 0."""
-    if outcome.problems:
-        return FAILED
-    return FINDINGS if outcome.shown and not exit_zero else CLEAN
-
-
 def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
     from jitwatch.lint.engine import lint_paths, lint_text
     from jitwatch.lint.progress import progress_bar
@@ -191,52 +184,6 @@ def _lint(args: argparse.Namespace, configuration: Configuration) -> Outcome:
             return lint_paths(args.paths or ["."], configuration, options)
         name = args.stdin_filename or "stdin.py"
         return lint_text(name, sys.stdin.buffer.read(), configuration, options)
-
-
-def reads_stdin(args: argparse.Namespace) -> bool:
-    """Whether the source comes on stdin. Raises JitwatchError for what stdin does not go with."""
-    from_stdin = args.paths == ["-"] or bool(args.stdin_filename and not args.paths)
-    if "-" in args.paths and not from_stdin:
-        raise JitwatchError("- (stdin) cannot be linted together with other paths")
-    if from_stdin and (args.add_ignore or args.watch):
-        raise JitwatchError("--add-ignore and --watch are for files, not for stdin")
-    return from_stdin
-
-
-def options_of(args: argparse.Namespace, configuration: Configuration, progress: Progress | None) -> Options:
-    """How to lint. Raises JitwatchError for a run that is none."""
-    from jitwatch.lint.cache import Cache
-    from jitwatch.lint.engine import Options
-
-    recording = None
-    if args.profile:
-        from jitwatch.lint.evidence import Recording
-
-        recording = Recording.of_run(args.profile)
-    cache = None if args.no_cache else Cache(Path(configuration.of(os.getcwd()).root))
-    return Options(
-        cache=cache,
-        jobs=args.jobs,
-        force_exclude=args.force_exclude,
-        progress=progress,
-        recording=recording,
-    )
-
-
-def lines_of(args: argparse.Namespace, outcome: Outcome, out: TextIO, fixed: int = 0) -> Iterator[str]:
-    """Yield the findings as they were asked for; ``fixed``: how many more are mended already."""
-    from jitwatch.lint.formats import HUMAN, Look, renderer
-    from jitwatch.lint.formats.footer import footer
-    from jitwatch.lint.formats.output import wants_colour
-    from jitwatch.lint.formats.statistics import render_statistics
-
-    look = Look(colour=wants_colour(out))
-    if args.statistics:
-        yield from render_statistics(outcome, args.format, look)
-    else:
-        yield from renderer(args.format).render(outcome, look)
-    if args.format in HUMAN:
-        yield from footer(outcome, unsafe=args.unsafe_fixes, fixed=fixed)
 
 
 def _show_settings(args: argparse.Namespace, configuration: Configuration) -> int:
@@ -255,18 +202,6 @@ def _add_ignores(args: argparse.Namespace, outcome: Outcome) -> int:
     comments = sum(written.values())
     print(f"Added {comments} {'comment' if comments == 1 else 'comments'} in {len(written)} files.")
     return FAILED if outcome.problems else CLEAN
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Collect no garbage. Many small immutable objects and hardly a cycle: collecting takes a fifth of a cold run."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _codes(text: str) -> list[str]:

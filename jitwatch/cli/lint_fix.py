@@ -8,6 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from jitwatch.cli.lint_request import (
+    CLEAN,
+    FAILED,
+    FINDINGS,
+    exit_code,
+    lines_of,
+    options_of,
+    reads_stdin,
+    without_collector,
+)
 from jitwatch.errors import JitwatchError
 
 if TYPE_CHECKING:
@@ -43,8 +53,6 @@ def is_asked(args: argparse.Namespace) -> bool:
 
 def check(args: argparse.Namespace) -> None:
     """Refuse options that make no sense together. Raises JitwatchError."""
-    from jitwatch.cli.lint import reads_stdin
-
     if is_asked(args) and (args.watch or args.add_ignore):
         raise JitwatchError("--fix, --fix-only and --diff go with neither --watch nor --add-ignore")
     if not is_asked(args) and (args.verify or args.show_fixes or args.exit_non_zero_on_fix):
@@ -57,13 +65,12 @@ def check(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace, configuration: Configuration) -> int:
     """Fix, print what was asked for, and return the exit code."""
-    from jitwatch.cli.lint import CLEAN, FAILED, FINDINGS, exit_code, options_of, without_collector
     from jitwatch.fix.command import fix, undone_problems, write
     from jitwatch.lint.progress import progress_bar
 
     with progress_bar() as progress:
         options = options_of(args, configuration, progress)
-    source = sys.stdin.buffer.read() if _filters(args) else None
+    source = sys.stdin.buffer.read() if reads_stdin(args) else None
     policy = _policy(args, options)
     with without_collector():
         fixed, proofs = fix(_lint(args, configuration, options, source), policy)
@@ -81,12 +88,6 @@ def run(args: argparse.Namespace, configuration: Configuration) -> int:
     if args.diff or (args.exit_non_zero_on_fix and fixed.after):
         return FINDINGS if fixed.after else CLEAN
     return CLEAN if args.fix_only else exit_code(fixed.outcome, exit_zero=args.exit_zero)
-
-
-def _filters(args: argparse.Namespace) -> bool:
-    from jitwatch.cli.lint import reads_stdin
-
-    return reads_stdin(args)
 
 
 def _lint(
@@ -135,7 +136,6 @@ def _print_fixed(
     args: argparse.Namespace, fixed: Fixed, proofs: Proofs | None, policy: Policy, source: bytes | None
 ) -> None:
     """Print what was fixed and what is left. Of stdin, the source goes to stdout and all of this to stderr."""
-    from jitwatch.cli.lint import lines_of
     from jitwatch.fix.summary import fixes_by_file, predicted_against_proven
     from jitwatch.lint.formats.output import opened
 

@@ -12,9 +12,9 @@ from jitwatch.testing.case import Case
 from jitwatch.testing.children import Children
 from jitwatch.testing.errors import GateError, UnwatchableError
 from jitwatch.testing.limits import Limit, Policy
-from jitwatch.testing.plugin import MARKER, uses
 from jitwatch.testing.presence import missing
 from jitwatch.testing.recording import Recording
+from jitwatch.testing.usage import MARKER, uses
 from jitwatch.testing.warmth import Warmth
 from jitwatch.testing.watch import Jitwatch, NoRecompiles
 

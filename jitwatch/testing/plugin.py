@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jitwatch.testing.usage import MARKER, uses
+
 if TYPE_CHECKING:
     from jitwatch.testing.session import SessionRun
     from jitwatch.testing.watch import Jitwatch, NoRecompiles
@@ -16,10 +18,6 @@ TARGET = "cuda:90"
 
 GUARD = "jitwatch-guard"
 """Name of the plugin that is registered when a test uses jitwatch."""
-
-MARKER = "max_recompiles"
-
-FIXTURES = frozenset(["no_recompiles", "jitwatch"])
 
 INI = {
     "jitwatch_missing": ("skip", "what a test that uses jitwatch does without Triton or GPU: skip or fail"),
@@ -106,11 +104,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from jitwatch.testing.guard import Guard
 
         config.pluginmanager.register(Guard(config), GUARD)
-
-
-def uses(item: pytest.Item) -> bool:
-    """Whether a test asks for jitwatch."""
-    return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) or bool(item.get_closest_marker(MARKER))
 
 
 def pytest_terminal_summary(

@@ -155,7 +155,7 @@ def test_a_session_that_does_not_use_it_imports_nothing_of_it(session: Session) 
             heavy = {"triton", "torch", "libcst", "rich", "jitwatch.runtime", "jitwatch.analysis", "jitwatch.lint"}
             assert heavy.isdisjoint(sys.modules)
             assert {each for each in sys.modules if each.startswith("jitwatch.")} <= {
-                "jitwatch.testing", "jitwatch.testing.errors", "jitwatch.testing.plugin"
+                "jitwatch.testing", "jitwatch.testing.errors", "jitwatch.testing.plugin", "jitwatch.testing.usage"
             }
         """,
         offline=False,
