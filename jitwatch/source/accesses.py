@@ -58,9 +58,12 @@ class Accesses:
             self.streams.add(pointer)
 
     def _rank(self, address: Value) -> int:
-        """Dimensions of an access: a loaded row index spans rows as the range does that it was loaded by."""
+        """Dimensions of an access: a loaded row index spans rows as the range does that it was loaded by.
+
+        Ranges that are rows of one access and columns of another are told apart by their number.
+        """
         ways = bool(address.axes & self.columns) + bool(address.axes - self.columns)
-        return max(ways, len(set(address.aranges)))
+        return max(ways, len(address.axes))
 
     def _pointer(self, address: Value) -> str | None:
         """The parameter added first in an address is its pointer."""

@@ -48,6 +48,7 @@ NAMES = (
     "halved_stride",
     "shifted_bound",
     "rows_beside_planes",
+    "loaded_rows_and_their_columns",
     "unrolled_step",
     "either_index",
     "conditional_start",

@@ -215,3 +215,14 @@ def chosen_start(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     start = n if tl.program_id(0) > 1 else 0
     tl.store(out + offsets, tl.load(x + start + offsets))
+
+
+@triton.jit
+def loaded_rows_and_their_columns(x, out, n, BLOCK: tl.constexpr):
+    rows, columns = tl.arange(0, 16), tl.arange(0, BLOCK)
+    places = tl.load(x + rows).to(tl.int32)
+    straight = tl.load(x + rows[:, None] * BLOCK + columns[None, :])
+    # Both ranges are columns by now: of the load above, and of this.
+    turned = tl.load(x + places[None, :] * n + columns[:, None])
+    tl.store(out + rows[:, None] * BLOCK + columns[None, :], turned.T + straight)
+    tl.store(out + rows[None, :] * BLOCK + columns[:, None], turned)
