@@ -16,8 +16,8 @@ from jitwatch.cli.lint_request import (
     lines_of,
     options_of,
     reads_stdin,
-    without_collector,
 )
+from jitwatch.collector import without_collector
 
 if TYPE_CHECKING:
     from jitwatch.lint.config import Configuration

@@ -16,8 +16,8 @@ from jitwatch.cli.lint_request import (
     lines_of,
     options_of,
     reads_stdin,
-    without_collector,
 )
+from jitwatch.collector import without_collector
 from jitwatch.errors import JitwatchError
 
 if TYPE_CHECKING:

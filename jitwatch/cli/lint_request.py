@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,15 +70,3 @@ def lines_of(args: argparse.Namespace, outcome: Outcome, out: TextIO, fixed: int
         yield from renderer(args.format).render(outcome, look)
     if args.format in HUMAN:
         yield from footer(outcome, unsafe=args.unsafe_fixes, fixed=fixed)
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Collect no garbage. Many small immutable objects and hardly a cycle: collecting takes a fifth of a cold run."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

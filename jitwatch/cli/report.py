@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from pathlib import Path
 
+from jitwatch.collector import without_collector
 from jitwatch.errors import JitwatchError
 from jitwatch.report.formats import FORMATS, write_report
 from jitwatch.rundir import find_run
@@ -34,7 +34,11 @@ def run(args: argparse.Namespace) -> int:
     if args.verify:
         _verify(path)
     # A report makes objects and drops none until it ends: collecting them again and again costs a third of its time.
-    gc.disable()
+    with without_collector():
+        return _write(args, path)
+
+
+def _write(args: argparse.Namespace, path: Path) -> int:
     if args.output_file is None:
         write_report(path, args.format, sys.stdout)
         return 0

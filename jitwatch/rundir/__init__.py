@@ -6,13 +6,12 @@ strict where an answer would be wrong (a newer schema, no run at all: a one-line
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from jitwatch.collector import without_collector
 from jitwatch.errors import JitwatchError
 from jitwatch.events import EVENTS_DIR, RUN_FILE, SEEN_FILE
 from jitwatch.rundir.reader import EventReader
@@ -79,7 +78,7 @@ def read_run(path: Path) -> Run:
     run = _read_header(path)
     reader = EventReader(run)
     run.seen = sum(1 for _ in reader.lines(path / SEEN_FILE))
-    with _collector_paused():
+    with without_collector():
         for file in sorted((path / EVENTS_DIR).glob("*.jsonl")):
             reader.read_process(file)
     settle_processes(run)
@@ -91,18 +90,6 @@ def settle_processes(run: Run) -> None:
     """Bring the processes of a run into order, once all have been read."""
     run.processes.sort(key=lambda process: (process.time, process.file))
     _inherit_kernels(run.processes)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """No cyclic garbage arises while reading, only many objects: 100,000 events in 1.3 s instead of 1.9 s."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _read_header(path: Path) -> Run:

@@ -8,7 +8,6 @@ integer tensors among the arguments, proves nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,16 +17,12 @@ from jitwatch.specialization import Value
 from jitwatch.verify.judge import IDENTICAL, Outcome
 from jitwatch.verify.pool import Pool
 from jitwatch.verify.requests import Launch, Request, timing_of
-from jitwatch.verify.timing import Timing
-from jitwatch.verify.verdicts import Verdict
+from jitwatch.verify.timing import Timing, has_driver
+from jitwatch.verify.verdicts import ADVICE, Verdict
 
 SLOWER = 1.02
 """Ratio of medians above which the new form is slower: 60 interleaved rounds repeat within 1 % on an H200."""
 
-DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd")
-"""NVIDIA's and AMD's drivers."""
-
-ADVICE = "; time it on the device"
 SEEN_ZEROS = "timed with fresh tensors of the recorded sizes: random floats, zeros where they hold integers"
 SEEN_RANDOM = "timed with fresh tensors of the recorded sizes: random floats"
 
@@ -48,7 +43,7 @@ def add_times(
 
 def has_device(target: Target, pool: Pool) -> bool:
     """Whether the workers' interpreter finds a device of this target here."""
-    if not any(map(os.path.exists, DEVICE_FILES)):
+    if not has_driver():
         return False
     job = {"device": True}
     pool.compile([job])

@@ -5,6 +5,7 @@ Measuring needs torch with a GPU, and runs in a worker (``worker.launching``).
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,15 @@ ROUNDS = 60
 FLUSH_BYTES = 256 * 1024**2
 """Written before each launch: more than any L2 (60 MB on an H200), and long enough, about 60 us, that the launch is
 queued before the device gets to it, so that the host's time is not measured."""
+
+
+DRIVERS = ("/dev/nvidiactl", "/dev/kfd")
+"""NVIDIA's and AMD's. Asking Triton instead would import torch, 3 s that many kernels do not need."""
+
+
+def has_driver() -> bool:
+    """Whether this machine may have a device."""
+    return any(map(os.path.exists, DRIVERS))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from jitwatch.verify.judge import IDENTICAL, SEVERITY, Outcome
 from jitwatch.verify.requests import Form
 from jitwatch.verify.timing import Timing
 
+ADVICE = "; time it on the device"
+"""Ends the reason of what code alone does not settle, until it was timed."""
+
 VERDICTS_FILE = "verdicts.json"
 """In a run directory: what ``jitwatch verify RUN`` found, for whoever reads the run later."""
 
@@ -135,7 +138,7 @@ def conclude(pairs: Sequence[Pair]) -> tuple[Outcome, str, tuple[Pair, ...]]:
     alike = [pair for pair in ordered if pair.outcome is worst.outcome]
     everywhere = all(pair.reason == worst.reason for pair in pairs)
     reason = worst.reason if everywhere else f"{_classes(alike)}: {worst.reason}"
-    advice = "; time it on the device" if worst.outcome is Outcome.UNKNOWN and worst.after is not None else ""
+    advice = ADVICE if worst.outcome is Outcome.UNKNOWN and worst.after is not None else ""
     return worst.outcome, reason + advice, ordered
 
 

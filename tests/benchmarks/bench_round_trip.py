@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jitwatch.cli.lint_request import without_collector
+from jitwatch.collector import without_collector
 from jitwatch.fix.command import Policy, fix, write
 from jitwatch.fix.passes import Fixed, Remembering
 from jitwatch.lint.config import Configuration, Overrides

@@ -15,6 +15,7 @@ from jitwatch.runtime.imports import ImportWatcher
 from jitwatch.runtime.offline.target import parse_target
 from jitwatch.specialization.classes import ArgumentClass
 from jitwatch.verify.code.difference import changed_lines
+from jitwatch.verify.timing import has_driver
 from jitwatch.verify.worker.compiling import compile_form, figures_of, instructions_of
 from jitwatch.verify.worker.constants import Unbuildable
 from jitwatch.verify.worker.importing import NotFound, load_kernel
@@ -100,15 +101,12 @@ def _check_parameters(function: Any, job: Mapping[str, Any]) -> None:
         raise NotFound(f"{job['kernel']['name']} has other parameters than in the run; record the run again")
 
 
-DEVICE_FILES = ("/dev/nvidiactl", "/dev/kfd")
-"""NVIDIA's and AMD's drivers. Asking Triton instead would import torch, 3 s that many kernels do not need."""
-
 _standing: list[str] = []
 
 
 def _stand_in(target: str) -> None:
     """Where no device is, let modules that ask for one at import find the target's stand-in."""
-    if not _standing and not any(map(os.path.exists, DEVICE_FILES)):
+    if not _standing and not has_driver():
         _standing.append(target)
         offline.activate(target, execute=False)
         ImportWatcher({"torch": lambda _module: offline.attach_torch()}).install()
